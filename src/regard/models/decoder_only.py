@@ -1,0 +1,68 @@
+"""A decoder without an encoder: a language model, which tells the next piece from those before (GPT).
+
+Shapes: B batch, T tokens, D d_model.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.models.shared import at_most, needed
+from regard.nn.blocks import Embedding, Stack
+from regard.nn.cache import Cache, empty_cache
+from regard.nn.initial import initialise
+from regard.nn.positions import PositionEncoding
+from regard.nn.trace import Trace
+
+
+class DecoderOnly(nn.Module):
+    """Generation."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.pieces = nn.Embedding(needed(config.vocabulary), config.d_model)
+        untied = config.embeddings == "separate"
+        self.output_pieces = nn.Embedding(needed(config.vocabulary), config.d_model) if untied else None
+        self.output_bias = nn.Parameter(torch.zeros(needed(config.vocabulary))) if config.output_bias else None
+        self.embedding = Embedding(config, PositionEncoding(config))
+        self.decoder = Stack(config, "decoder.self")
+        initialise(self, config)
+
+    def forward(self, tokens_BT: Tensor, *, trace: Trace | None = None) -> Tensor:
+        """The states from which each next piece is told, all steps at once, (B, T, D)."""
+        places = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)[None]
+        x = self.embedding(
+            tokens_BT, self.pieces.weight, positions=places, furthest=tokens_BT.shape[1], part="decoder", trace=trace
+        )
+        states: Tensor = self.decoder(x, mask=self.decoder.mask, trace=trace)
+        return states
+
+    def logits(self, states: Tensor, *, trace: Trace | None = None) -> Tensor:
+        """A score for each piece, (…, pieces)."""
+        scores = F.linear(states, (self.output_pieces or self.pieces).weight, self.output_bias)
+        if trace:
+            trace.keep("decoder.logits", scores)
+        return scores
+
+    def start(self, *, rows: int, capacity: int) -> Cache:
+        """An empty cache, with room for `capacity` pieces a row."""
+        weight = self.pieces.weight
+        return empty_cache(self.config, rows=rows, capacity=capacity, device=weight.device, dtype=weight.dtype)
+
+    def step(
+        self, tokens_BT: Tensor, cache: Cache, *, counts: list[int] | None = None, trace: Trace | None = None
+    ) -> Tensor:
+        """The states of each row's next tokens, (B, T, D), which the cache then holds.
+
+        `counts` says how many of a row's tokens are real; the others are at its end and are forgotten.
+        """
+        step = cache.open(self.decoder.mask, tokens_BT.shape[1])
+        x = self.embedding(
+            tokens_BT, self.pieces.weight, positions=step.positions, furthest=at_most(step.furthest, self.config),
+            part="decoder", trace=trace,
+        )  # fmt: skip
+        states: Tensor = self.decoder(x, mask=self.decoder.mask, cache=cache, step=step, trace=trace)
+        cache.close(step, counts)
+        return states
