@@ -1,0 +1,54 @@
+"""The table of commands, and how one of them is found: its module is imported only when it is needed."""
+
+import argparse
+from importlib import import_module
+from typing import NamedTuple, Protocol, cast
+
+from regard.cli.parser import Parser
+
+
+class Command(NamedTuple):
+    """A row of the table."""
+
+    summary: str
+    """what it does, in a line of help"""
+    module: str
+    """where it is written: a module with `add_arguments` and `run`"""
+
+
+class CommandModule(Protocol):
+    """What the module of a command holds."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """State what the command takes."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it, and answer with the exit code."""
+        ...
+
+
+COMMANDS: dict[str, Command] = {}
+"""Every command, in the order of the overview."""
+
+
+def module_of(name: str) -> CommandModule:
+    """The module of a command."""
+    return cast(CommandModule, import_module(COMMANDS[name].module))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of a command, complete."""
+    summary = COMMANDS[name].summary
+    parser = Parser(prog=f"regard {name}", description=f"{summary[0].upper()}{summary[1:]}.")
+    module_of(name).add_arguments(parser)
+    return parser
+
+
+def overview() -> str:
+    """What `regard --help` prints."""
+    width = max(map(len, COMMANDS), default=0)
+    lines = ["usage: regard COMMAND ...", "", "Train a Transformer on your own data, look at its heads, ship it."]
+    if COMMANDS:
+        lines += ["", "commands:", *(f"  {name:{width}}   {command.summary}" for name, command in COMMANDS.items())]
+    lines += ["", "regard COMMAND --help says what a command takes; regard --version says which regard this is."]
+    return "\n".join(lines)
