@@ -69,9 +69,7 @@ class EncoderDecoder(nn.Module):
             trace.keep("decoder.logits", scores)
         return scores
 
-    def start(
-        self, source_BS: Tensor, lengths_B: Tensor, *, capacity: int, trace: Trace | None = None
-    ) -> Cache:
+    def start(self, source_BS: Tensor, lengths_B: Tensor, *, capacity: int, trace: Trace | None = None) -> Cache:
         """A cache for decoding these sources, with room for `capacity` target pieces a row."""
         memory: Memory = self.decoder.remember(self.encode(source_BS, lengths_B, trace=trace), lengths_B)
         keys, _ = memory.layers[0]
@@ -88,8 +86,8 @@ class EncoderDecoder(nn.Module):
         """
         step = cache.open(self.decoder.mask, tokens_BT.shape[1])
         x = self.target_embedding(
-            tokens_BT, self.target_pieces.weight, positions=step.positions, furthest=at_most(step.furthest, self.config),
-            part="decoder", trace=trace,
+            tokens_BT, self.target_pieces.weight, positions=step.positions,
+            furthest=at_most(step.furthest, self.config), part="decoder", trace=trace,
         )  # fmt: skip
         states: Tensor = self.decoder(
             x, mask=self.decoder.mask, memory=cache.memory, cache=cache, step=step, trace=trace

@@ -37,7 +37,8 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: str
         elif not weight.isfinite().all():
             wrong = ~weight.isfinite()
             place = wrong.nonzero()[0].tolist()
-            faults.append(f"{name}: {int(wrong.sum())} of {weight.numel()} values are not finite, first {weight[tuple(place)]} at {place}")
+            first = f"first {float(weight[tuple(place)])} at {place}"
+            faults.append(f"{name}: {int(wrong.sum())} of {weight.numel()} values are not finite, {first}")
     if faults:
         shown = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
         raise InputError(f"{source}: weights do not fit the model: {shown}")

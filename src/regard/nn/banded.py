@@ -1,11 +1,11 @@
-"""Attention in a band: windows of keys in time and memory that grow linearly with length; no n x n matrix is ever built.
+"""Attention in a band: windows of keys in time and memory that grow linearly with length, without the n x n matrix.
 
 The sequence is cut into blocks; a block of queries and the stretch of keys that any of them may see are one small
 ordinary attention. Dilation first deals the sequence out to `dilation` shorter ones. Global positions are put in
 front of each block's keys, and as queries they look at everything. This file is geometry only: the attention of each
 block is handed in.
 
-Shapes: B batch, H heads, G key heads, N sequence, R residues of the dilation, L blocks, C queries and W keys of a block.
+Shapes: B batch, H heads, G key heads, N sequence, R residues of the dilation, L blocks of C queries and W keys.
 """
 
 from collections.abc import Callable
@@ -76,8 +76,8 @@ def banded_attention(
     outs = []
     for start, stop, alike in plan.stretches(mask, by_place=by_place):
         sight = plan.sight(mask, start, stop, batch=batch, alike=alike)
-        parts = [side[:, :, start:stop].flatten(0, 2) for side in (q, k, v)]
-        outs.append(attend(*parts, sight).unflatten(0, (batch, band.dilation, stop - start)))
+        q_part, k_part, v_part = (side[:, :, start:stop].flatten(0, 2) for side in (q, k, v))
+        outs.append(attend(q_part, k_part, v_part, sight).unflatten(0, (batch, band.dilation, stop - start)))
     out = plan.join(torch.cat(outs, dim=2))
     if everywhere:
         marked = torch.tensor(everywhere, device=q_BHNK.device)
@@ -119,11 +119,13 @@ class _Plan:
         """(B, H, N, D) to (B, R, H, N/R, D), filled up with zeros to whole blocks."""
         whole = self.blocks * self.band.block * self.band.dilation
         filled = F.pad(x_BHND, (0, 0, 0, whole - self.length))
-        return filled.unflatten(2, (-1, self.band.dilation)).permute(0, 3, 1, 2, 4)
+        dealt: Tensor = filled.unflatten(2, (-1, self.band.dilation))
+        return dealt.permute(0, 3, 1, 2, 4)
 
     def query_blocks(self, q_BHNK: Tensor) -> Tensor:
         """(B, R, L, H, C, K)."""
-        return self._deal(q_BHNK).unflatten(3, (self.blocks, self.band.block)).transpose(2, 3)
+        blocks: Tensor = self._deal(q_BHNK).unflatten(3, (self.blocks, self.band.block))
+        return blocks.transpose(2, 3)
 
     def key_blocks(self, x_BGND: Tensor) -> Tensor:
         """(B, R, L, G, W, D): of each block the global positions, then its stretch."""
@@ -172,7 +174,9 @@ class _Plan:
             keys = torch.cat([marked.expand(*keys.shape[:-1], -1), keys], dim=-1)
             inside = F.pad(inside, (len(self.everywhere), 0), value=True)
         seen = mask.draw(queries[None], keys[None]) & inside[None, :, :, None, :]
-        seen = seen | (queries >= self.length)[None, :, :, :, None]  # rows that only fill up the last block: cut off later
+        seen = (
+            seen | (queries >= self.length)[None, :, :, :, None]
+        )  # rows that only fill up the last block: cut off later
         if not alike:
             rows = batch if seen.shape[0] == 1 else 1
             seen = seen.repeat(rows, 1, 1, 1, 1)

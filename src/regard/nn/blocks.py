@@ -67,7 +67,8 @@ class MultiHead(nn.Module):
 
     def cross(self, x_BTD: Tensor, sight: Sight) -> Tensor:
         """Cross-attention: queries from here, keys and values from the memory."""
-        assert sight.memory is not None and sight.across is not None
+        assert sight.memory is not None
+        assert sight.across is not None
         bias = None if self.project.bias is None else self.project.bias[: self.queries]
         q = F.linear(x_BTD, self.project.weight[: self.queries], bias)
         q_BHTK = q.unflatten(-1, (self.heads, self.key_width)).transpose(1, 2)
@@ -220,7 +221,7 @@ class Stack(nn.Module):
             own=own,
             rotation=Rotation(places, self.config.key_width, self.config.rotary_base) if rotary else None,
             memory=memory,
-            across=memory and view(memory.mask, x_BTD.shape[1], memory.layers[0][0].shape[2], device=x_BTD.device),
+            across=view(memory.mask, x_BTD.shape[1], memory.longest, device=x_BTD.device) if memory else None,
             cache=cache,
             step=step,
             trace=trace,
@@ -237,7 +238,8 @@ class Stack(nn.Module):
         """What each layer's cross-attention looks at: keys and values of an encoder's states."""
         remembered = []
         for layer in self.layers:
-            assert isinstance(layer, Layer) and layer.cross is not None
+            assert isinstance(layer, Layer)
+            assert layer.cross is not None
             remembered.append(layer.cross.remember(memory_BMD))
         return Memory(layers=remembered, lengths=lengths)
 

@@ -35,6 +35,11 @@ class Memory:
         """The sources' padding."""
         return padding(self.lengths)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest source, padding included."""
+        return self.layers[0][0].shape[2]
+
     def select(self, rows: Tensor) -> "Memory":
         """These rows in this order."""
         return Memory(layers=[(k[rows], v[rows]) for k, v in self.layers], lengths=self.lengths[rows])
@@ -100,7 +105,7 @@ class Cache:
         return Step(positions=positions, furthest=furthest, sight=sight, slots=slots, start=start)
 
     def write(self, layer: int, k_BGTK: Tensor, v_BGTV: Tensor, step: Step) -> tuple[Tensor, Tensor]:
-        """Put a layer's new keys and values into their slots; gives all that the step may look at, new ones included."""
+        """Put a layer's new keys and values into their slots; gives all that the step may look at."""
         for held, new in ((self.keys[layer], k_BGTK), (self.values[layer], v_BGTV)):
             if step.start is not None:
                 held[:, :, step.start : step.start + new.shape[2]] = new
@@ -138,22 +143,32 @@ class Cache:
 
 
 def empty_cache(
-    config: ModelConfig, *, rows: int, capacity: int, device: torch.device, dtype: torch.dtype, memory: Memory | None = None
+    config: ModelConfig,
+    *,
+    rows: int,
+    capacity: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    memory: Memory | None = None,
 ) -> Cache:
     """A cache that holds nothing yet."""
     if capacity > config.max_length and config.positions in ("learned", "normalised_index"):
-        raise InputError(f"cache of {capacity} tokens a row: {config.positions} positions end at max_length = {config.max_length}")
+        raise InputError(
+            f"cache of {capacity} tokens a row: {config.positions} positions end at max_length = {config.max_length}"
+        )
     shape = (rows, config.key_heads, capacity)
     return Cache(
         keys=[torch.zeros(*shape, config.key_width, device=device, dtype=dtype) for _ in range(config.decoder_layers)],
-        values=[torch.zeros(*shape, config.value_width, device=device, dtype=dtype) for _ in range(config.decoder_layers)],
+        values=[
+            torch.zeros(*shape, config.value_width, device=device, dtype=dtype) for _ in range(config.decoder_layers)
+        ],
         lengths=[0] * rows,
         memory=memory,
     )
 
 
 def _slots(mask: Mask, shortest: int, furthest: int, device: torch.device) -> slice | Tensor:
-    """The slots that a query at or behind `shortest` can see: all, or under a window its last ones and the global ones."""
+    """The slots that queries at or behind `shortest` can see: all, or under a window the last and the global ones."""
     band = reach(mask)
     first = 0 if band is None else max(0, shortest - band.before * band.dilation)
     marked = [] if band is None else [position for position in band.everywhere if position < first]

@@ -12,15 +12,15 @@ from regard.nn.relations import Buckets, Shaw
 def initialise(model: nn.Module, config: ModelConfig) -> None:
     """Fill a model with its first values; seed torch before.
 
-    | weights                                  | xavier                                  | normal                          |
-    |------------------------------------------|-----------------------------------------|---------------------------------|
-    | embeddings of pieces                     | normal, 1/√d_model                      | normal, 0.02                    |
-    | learned positions, segments, relations   | normal, 0.02                            | normal, 0.02                    |
-    | each of W_Q, W_K, W_V; feed-forward's W1 | uniform, ±√(6 / (rows + columns))       | normal, 0.02                    |
-    | what ends a sub-layer: W_O, W2           | the same; pre-norm: over √(sub-layers)  | normal, 0.02 / √(sub-layers)    |
-    | other matrices (heads of encoder-only)   | uniform, ±√(6 / (rows + columns))       | normal, 0.02                    |
-    | biases                                   | 0                                       | 0                               |
-    | norms                                    | 1, bias 0                               | 1, bias 0                       |
+    | weights                             | xavier                                 | normal                         |
+    |-------------------------------------|----------------------------------------|--------------------------------|
+    | embeddings of pieces                | normal, 1/√d_model                     | normal, 0.02                   |
+    | positions, segments, relations      | normal, 0.02                           | normal, 0.02                   |
+    | W_Q, W_K, W_V; feed-forward's inner | uniform, ±√(6 / (rows + columns))      | normal, 0.02                   |
+    | W_O; feed-forward's outer           | the same; pre-norm: over √(sub-layers) | normal, 0.02 / √(sub-layers)   |
+    | pooling and labels                  | uniform, ±√(6 / (rows + columns))      | normal, 0.02                   |
+    | biases                              | 0                                      | 0                              |
+    | norms                               | 1, bias 0                              | 1, bias 0                      |
 
     Xavier is per matrix, though queries, keys and values are stored as one. Scaled embeddings then have entries near 1,
     and a tied output gives logits near 1. In a pre-norm stack nothing tames the residual sum but the weights that feed

@@ -185,7 +185,9 @@ class Matrix(Mask):
     def __post_init__(self) -> None:
         if self.seen.dtype != torch.bool or self.seen.dim() not in (2, 3):
             shape = tuple(self.seen.shape)
-            raise InputError(f"mask of shape {shape} and {self.seen.dtype}: must be boolean, (queries, keys) or with batch")
+            raise InputError(
+                f"mask of shape {shape} and {self.seen.dtype}: must be boolean, (queries, keys) or with batch"
+            )
 
     def draw(self, queries: Tensor, keys: Tensor) -> Tensor:
         seen = self.seen if self.seen.dim() == 3 else self.seen[None]
@@ -200,7 +202,9 @@ class Matrix(Mask):
             raise InputError(f"mask of shape {shape}: the batch has {batch} rows")
         for name, positions, size in (("queries", queries, shape[-2]), ("keys", keys, shape[-1])):
             if positions.numel() and int(positions.max()) >= size:
-                raise InputError(f"mask of shape {shape}: it has {size} {name}, but {int(positions.max()) + 1} are attended")
+                raise InputError(
+                    f"mask of shape {shape}: it has {size} {name}, but {int(positions.max()) + 1} are attended"
+                )
 
     @property
     def may_blind(self) -> bool:
@@ -255,7 +259,9 @@ def padding(kept: Tensor | Sequence[int]) -> Mask:
         return Padding(kept=given)
     if given.dim() == 1 and not given.is_floating_point() and given.dtype != torch.bool:
         return Padding(lengths=given)
-    raise InputError(f"padding of shape {tuple(given.shape)} and {given.dtype}: must be lengths (B) or a boolean (B, S)")
+    raise InputError(
+        f"padding of shape {tuple(given.shape)} and {given.dtype}: must be lengths (B) or a boolean (B, S)"
+    )
 
 
 def sliding(window: int) -> Mask:

@@ -63,7 +63,9 @@ class PositionEncoding(nn.Module):
             case "learned":
                 assert self.learned is not None
                 if furthest > self.longest:
-                    raise InputError(f"sequence of {furthest} tokens: learned positions end at max_length = {self.longest}")
+                    raise InputError(
+                        f"sequence of {furthest} tokens: learned positions end at max_length = {self.longest}"
+                    )
                 rows: Tensor = self.learned(positions)
                 return rows
             case "index":

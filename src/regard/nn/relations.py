@@ -24,7 +24,7 @@ class Relation(ABC):
 
     @abstractmethod
     def scores(self, q_BHTK: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        """Added to the scaled scores, (B or 1, H or 1, T, S). `q` comes scaled; positions are (B or 1, T) and (B or 1, S)."""
+        """Added to the scaled scores, (B or 1, H or 1, T, S); `q` comes scaled, positions as (B or 1, T) and so on."""
 
     def of_heads(self, heads: Sequence[int]) -> "Relation":
         """The same for a few of the heads: for a trace."""
@@ -54,7 +54,9 @@ class Table(Relation):
         for name, positions, size in (("queries", queries, rows), ("keys", keys, columns)):
             if size != 1 and positions.numel() and int(positions.max()) >= size:
                 needed = int(positions.max()) + 1
-                raise InputError(f"bias of shape {tuple(self.bias.shape)}: it has {size} {name}, but {needed} are attended")
+                raise InputError(
+                    f"bias of shape {tuple(self.bias.shape)}: it has {size} {name}, but {needed} are attended"
+                )
         row = queries if rows > 1 else torch.zeros_like(queries)
         column = keys if columns > 1 else torch.zeros_like(keys)
         batch = torch.arange(self.bias.shape[0], device=self.bias.device).view(-1, 1, 1)
@@ -75,25 +77,24 @@ class _OfHeads(Relation):
 class Alibi(Relation, nn.Module):
     """Press et al. 2022: each head dislikes distance, by a slope of its own; nothing is learned."""
 
-    slopes: Tensor
-
     def __init__(self, heads: int) -> None:
         super().__init__()
-        self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
+        self.slopes = alibi_slopes(heads)
 
     def of_heads(self, heads: Sequence[int]) -> Relation:
         return _OfHeads(self, heads)
 
     def scores(self, q_BHTK: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        return -self.slopes.float()[:, None, None] * _offsets(queries, keys)[:, None].abs()
+        slopes = torch.tensor(self.slopes, device=queries.device)
+        return -slopes[:, None, None] * _offsets(queries, keys)[:, None].abs()
 
 
-def alibi_slopes(heads: int) -> Tensor:
+def alibi_slopes(heads: int) -> list[float]:
     """2^(-8/n), 2^(-16/n), …; for a count that is no power of two, every second of the next power's fills up."""
     whole = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * (i + 1) / whole) for i in range(whole)]
     between = [2 ** (-8 * (2 * i + 1) / (2 * whole)) for i in range(heads - whole)]
-    return torch.tensor(slopes + between)
+    return slopes + between
 
 
 class Buckets(Relation, nn.Module):

@@ -84,9 +84,8 @@ class Trace:
         sight: View, relation: Relation | None,
     ) -> Tensor:  # fmt: skip
         """See one attention as it happens; gives its output back, with the heads that are off at zero."""
-        if self.layers is None or layer in self.layers:
-            if self.parts is None or part in self.parts:
-                self._look(f"{part}.{layer}", queries, keys, values, out, sight, relation)
+        if (self.layers is None or layer in self.layers) and (self.parts is None or part in self.parts):
+            self._look(f"{part}.{layer}", queries, keys, values, out, sight, relation)
         off = [head for off_part, off_layer, head in self.heads_off if (off_part, off_layer) == (part, layer)]
         if not off:
             return out
@@ -95,18 +94,28 @@ class Trace:
         return out * on[:, None, None]
 
     def _look(
-        self, place: str, queries: Tensor, keys: Tensor, values: Tensor, out: Tensor, sight: View, relation: Relation | None
+        self,
+        place: str,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        out: Tensor,
+        sight: View,
+        relation: Relation | None,
     ) -> None:
         heads = list(range(queries.shape[1])) if self.heads is None else list(self.heads)
         shared = queries.shape[1] // keys.shape[1]
         owners = [head // shared for head in heads]
         for kind, value, wanted in (
-            ("queries", queries, heads), ("keys", keys, owners), ("values", values, owners), ("head_outputs", out, heads),
+            ("queries", queries, heads), ("keys", keys, owners), ("values", values, owners),
+            ("head_outputs", out, heads),
         ):  # fmt: skip
             self.keep(f"{place}.{kind}", value[:, wanted])
         if not self.kinds & {"weights", "scores"}:
             return
-        rows = list(range(queries.shape[2])) if self.rows is None else [row for row in self.rows if row < queries.shape[2]]
+        rows = (
+            list(range(queries.shape[2])) if self.rows is None else [row for row in self.rows if row < queries.shape[2]]
+        )
         chosen = relation.of_heads(heads) if relation else None
         seen = attention_formula(
             queries[:, heads][:, :, rows].float(), keys[:, owners].float(), values[:, owners].float(),
