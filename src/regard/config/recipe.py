@@ -56,9 +56,9 @@ class DataConfig:
     tag_field: str | None = None
     """column number or JSON key that holds each line's tag"""
     source_field: str = "1"
-    """column number (of a .tsv) or JSON key of the source text"""
+    """column number (of a .tsv) or JSON key of the source text; in .jsonl a number stands for the key source"""
     target_field: str = "2"
-    """column number (of a .tsv) or JSON key of the target text"""
+    """column number (of a .tsv) or JSON key of the target text; in .jsonl a number stands for the key target"""
     max_length: int = 256
     """longest text in pieces; longer ones are counted and left out of training"""
     max_ratio: float | None = None
@@ -91,7 +91,7 @@ class TokensConfig:
     byte_fallback: bool = True
     """spell characters that were never seen in bytes, so that any text comes back exactly"""
     sampling: float = 0.0
-    """bpe: share of merges that training leaves out (BPE-dropout); unigram: 1/sharpness of sampled cuts; 0: none"""
+    """cut training text anew each time; bpe: share of merges left out; unigram: s, for cuts drawn by probability^(1/s - 1)"""
 
     def __post_init__(self) -> None:
         """Refuse sizes and shares out of range."""
