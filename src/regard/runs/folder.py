@@ -94,7 +94,10 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside the place, then put it there in one step that a crash cannot split."""
     beside = path.with_name(f".{path.name}.part")
     try:
+        beside.touch()
+        mode = beside.stat().st_mode  # what the user's umask gives; some writers make files that only their owner reads
         write(beside)
+        beside.chmod(mode)
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
         beside.replace(path)
