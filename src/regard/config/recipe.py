@@ -91,7 +91,7 @@ class TokensConfig:
     byte_fallback: bool = True
     """spell characters that were never seen in bytes, so that any text comes back exactly"""
     sampling: float = 0.0
-    """cut training text anew each time; bpe: share of merges left out; unigram: s, for cuts drawn by probability^(1/s - 1)"""
+    """cut training text anew each time; bpe: share of merges left out; unigram: s draws cuts by probability^(1/s - 1)"""
 
     def __post_init__(self) -> None:
         """Refuse sizes and shares out of range."""

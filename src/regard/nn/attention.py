@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.nn.banded import band_of, banded_attention
+from regard.nn.dropout import dropout as drop
 from regard.nn.masks import Causal, Full, Mask
 from regard.nn.relations import Relation, Table
 from regard.nn.views import View, view
@@ -78,7 +79,7 @@ def attention_formula(
     weights = masked.softmax(-1)
     if sight.blind is not None:
         weights = weights.masked_fill(sight.blind, 0.0)
-    kept = F.dropout(weights, dropout) if dropout else weights
+    kept = drop(weights, dropout, training=True)
     out = kept @ _per_query_head(v_BGSV, q.shape[1])
     if relation and relation.reads_weights:
         out = out + relation.values(kept, sight.queries, sight.keys)

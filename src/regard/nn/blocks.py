@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.nn.attention import attention
 from regard.nn.cache import Cache, Memory, Step
+from regard.nn.dropout import add_dropped, dropout
 from regard.nn.masks import Full, Mask, causal, dilated, global_sliding, sliding
 from regard.nn.positions import Rotation
 from regard.nn.relations import Alibi, Buckets, Relation, Shaw
@@ -46,6 +47,7 @@ class MultiHead(nn.Module):
         self.heads, self.key_heads = config.heads, config.key_heads
         self.key_width, self.value_width = config.key_width, config.value_width
         self.queries = self.heads * self.key_width
+        self.alike = self.heads == self.key_heads and self.key_width == self.value_width
         inner = self.queries + self.key_heads * (self.key_width + self.value_width)
         self.project = nn.Linear(config.d_model, inner, bias=config.biases)
         """rows of queries, then keys, then values; head by head"""
@@ -81,6 +83,9 @@ class MultiHead(nn.Module):
         return self._keys_and_values(F.linear(memory_BMD, self.project.weight[self.queries :], bias))
 
     def _to_heads(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.alike:  # one copy instead of three, and one on the way back
+            q, k, v = projected.unflatten(-1, (3, self.heads, self.key_width)).permute(2, 0, 3, 1, 4).contiguous()
+            return q, k, v
         q, rest = projected.split((self.queries, projected.shape[-1] - self.queries), dim=-1)
         return q.unflatten(-1, (self.heads, self.key_width)).transpose(1, 2), *self._keys_and_values(rest)
 
@@ -118,15 +123,15 @@ class FeedForward(nn.Module):
     def forward(self, x_BTD: Tensor) -> Tensor:
         """(B, T, D)."""
         h_BTF = activate(self.inner(x_BTD), self.activation)
-        out: Tensor = self.outer(F.dropout(h_BTF, self.dropout, self.training))
+        out: Tensor = self.outer(dropout(h_BTF, self.dropout, training=self.training))
         return out
 
 
 def activate(x: Tensor, name: str) -> Tensor:
-    """The activation of that name; swiglu halves the last dimension."""
+    """The activation of that name, perhaps in x's own memory; swiglu halves the last dimension."""
     match name:
         case "relu":
-            return x.relu()
+            return F.relu(x, inplace=True)
         case "gelu":
             return F.gelu(x)
         case "gelu_tanh":
@@ -181,7 +186,7 @@ class Layer(nn.Module):
         return normed
 
     def _after(self, x: Tensor, h: Tensor, norm: nn.Module) -> Tensor:
-        summed = x + F.dropout(h, self.dropout, self.training)
+        summed = add_dropped(x, h, self.dropout, training=self.training)
         normed: Tensor = summed if self.pre else norm(summed)
         return normed
 
@@ -300,4 +305,4 @@ class Embedding(nn.Module):
             x = x + self.segments(kinds)
         if self.norm is not None:
             x = self.norm(x)
-        return F.dropout(x, self.config.dropout, self.training)
+        return dropout(x, self.config.dropout, training=self.training)
