@@ -100,6 +100,10 @@ class ModelConfig:
             _at_least(name, getattr(self, name), 1)
         for name in ("encoder_layers", "decoder_layers", "segments"):
             _at_least(name, getattr(self, name), 0)
+        if self.family != "decoder-only":
+            _at_least("encoder_layers", self.encoder_layers, 1)
+        if self.family != "encoder-only":
+            _at_least("decoder_layers", self.decoder_layers, 1)
         for name in ("vocabulary", "source_vocabulary", "kv_heads", "d_k", "d_v", "labels"):
             if getattr(self, name) is not None:
                 _at_least(name, getattr(self, name), 1)

@@ -91,7 +91,7 @@ class TokensConfig:
     byte_fallback: bool = True
     """spell characters that were never seen in bytes, so that any text comes back exactly"""
     sampling: float = 0.0
-    """cut training text anew each time; bpe: share of merges left out; unigram: s draws cuts by probability^(1/s - 1)"""
+    """cut training text anew each time; bpe: share of merges left out; unigram: s, for probability to the (1/s - 1)"""
 
     def __post_init__(self) -> None:
         """Refuse sizes and shares out of range."""
@@ -131,23 +131,31 @@ class TrainingConfig:
     """AdamW's: share of each matrix taken away an update, times the learning rate"""
     clip: float | None = 1.0
     """longest gradient; a longer one is shortened"""
+    ema: float = 0.0
+    """decay of a mean of the weights over time, which is then what is kept; 0: none"""
     label_smoothing: float = 0.1
     """share of the target's probability spread over all pieces"""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """of the products: auto measures whether bf16 is faster here"""
+    valid_every: int | None = None
+    """updates between validations; none: some fifteen over the run"""
+    patience: int | None = None
+    """stop after this many validations without a better score"""
+    checkpoint_minutes: float = 5.0
+    """longest time between checkpoints"""
     seed: int = 1
     """of first weights, order of data and dropout"""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot train."""
-        for name in ("minutes", "steps", "epochs", "clip"):
+        for name in ("minutes", "steps", "epochs", "clip", "valid_every", "patience"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InputError(f"training.{name} = {value}: must be above 0")
-        for name in ("tokens_per_batch", "accumulate", "learning_rate", "epsilon"):
+        for name in ("tokens_per_batch", "accumulate", "learning_rate", "epsilon", "checkpoint_minutes"):
             if getattr(self, name) <= 0:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be above 0")
-        for name in ("label_smoothing", "beta1", "beta2"):
+        for name in ("label_smoothing", "beta1", "beta2", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be at least 0 and below 1")
         if self.warmup < 0 or self.weight_decay < 0:
@@ -160,6 +168,8 @@ class DecodingConfig:
 
     beam: int = 5
     """hypotheses kept at each step; 1: greedy"""
+    length_penalty: float = 1.0
+    """exponent of the length that scores are divided by: 0 favours short answers, 1 is the mean over pieces"""
 
     def __post_init__(self) -> None:
         """Refuse an empty beam."""

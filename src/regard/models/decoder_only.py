@@ -39,9 +39,14 @@ class DecoderOnly(nn.Module):
         states: Tensor = self.decoder(x, mask=self.decoder.mask, trace=trace)
         return states
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor | None]:
+        """The matrix and the bias that turn states into scores of pieces."""
+        return (self.output_pieces or self.pieces).weight, self.output_bias
+
     def logits(self, states: Tensor, *, trace: Trace | None = None) -> Tensor:
         """A score for each piece, (…, pieces)."""
-        scores = F.linear(states, (self.output_pieces or self.pieces).weight, self.output_bias)
+        scores = F.linear(states, *self.output)
         if trace:
             trace.keep("decoder.logits", scores)
         return scores

@@ -61,10 +61,14 @@ class EncoderDecoder(nn.Module):
         decoded: Tensor = self.decoder(x, mask=self.decoder.mask, memory=memory, trace=trace)
         return decoded
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor | None]:
+        """The matrix and the bias that turn states into scores of pieces."""
+        return (self.output_pieces or self.target_pieces).weight, self.output_bias
+
     def logits(self, states: Tensor, *, trace: Trace | None = None) -> Tensor:
         """A score for each target piece, (…, pieces)."""
-        pieces = self.output_pieces or self.target_pieces
-        scores = F.linear(states, pieces.weight, self.output_bias)
+        scores = F.linear(states, *self.output)
         if trace:
             trace.keep("decoder.logits", scores)
         return scores

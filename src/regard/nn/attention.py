@@ -45,7 +45,7 @@ def attention(
     def attend(q: Tensor, k: Tensor, v: Tensor, part: View) -> Tensor:
         return _whole(q, k, v, part, relation, scale, dropout)
 
-    return banded_attention(q_BHTK, k_BGSK, v_BGSV, sight.mask, band, attend=attend, by_place=bool(relation))
+    return banded_attention(q_BHTK, k_BGSK, v_BGSV, sight.mask, band, attend=attend, relation=relation)
 
 
 class Attended(NamedTuple):

@@ -1,0 +1,82 @@
+"""Starting a training run: the recipe's task, its job, and the folder that all of it goes into."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from regard.config import Recipe, read_recipe
+from regard.errors import InputError
+from regard.runs.folder import RECIPE, write_whole
+from regard.tasks.translate import TranslateJob
+from regard.training.checkpoint import Progress
+from regard.training.loop import Watcher, run_training
+from regard.training.machines import Machines, join_machines
+from regard.training.precision import choose_precision
+
+
+def train(recipe: Recipe, out: str | Path, *, watcher: Watcher | None = None) -> Progress:
+    """Train what the recipe says into the folder `out`; called again for an unfinished folder, it goes on.
+
+    The answer says how far it came; it is not `finished` if the user asked to stop.
+    """
+    started = time.monotonic()
+    folder = Path(out)
+    machines = join_machines()
+    teller = watcher if watcher is not None and machines.first else Silent()
+    if machines.first:
+        folder.mkdir(parents=True, exist_ok=True)
+        _claim(recipe, folder)
+    job = machines.one_first(lambda: _job(recipe, folder, teller.say, machines))
+    if machines.first:
+        write_whole(folder / RECIPE, lambda path: path.write_text(job.recipe.to_toml(), encoding="utf-8"))
+    precision = choose_precision(recipe.training.precision, machines.device)
+    teller.say(f"precision: {precision.reason}")
+    return run_training(
+        job, job.recipe, folder, precision=precision, machines=machines, watcher=teller, started=started
+    )
+
+
+class Silent:
+    """A watcher that tells nobody."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+    def stepped(self, progress: Progress, *, share: float, loss: float, rate: float, speed: float) -> None:
+        """Nothing."""
+
+    def validated(self, progress: Progress, scores: dict[str, float], *, better: bool) -> None:
+        """Nothing."""
+
+
+def _job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machines) -> TranslateJob:
+    """The one place where a task is chosen."""
+    match recipe.task:
+        case "translate":
+            return TranslateJob(recipe, out, say, device=machines.device)
+        case _:
+            raise InputError(f"task = {recipe.task!r}: cannot be trained yet; there is translate")
+
+
+def _claim(recipe: Recipe, folder: Path) -> None:
+    """Refuse a folder that another recipe trains in. How long to train may be changed, to go on with a run."""
+    if not (folder / RECIPE).exists():
+        return
+    there = read_recipe(folder / RECIPE)
+    if _lasting(there) != _lasting(recipe):
+        theirs, ours = (one.to_toml().splitlines() for one in (_lasting(there), _lasting(recipe)))
+        changed = sorted({line.split(" = ")[0] for line in set(theirs) ^ set(ours)})
+        raise InputError(
+            f"{folder}: holds a run of another recipe (it differs in {', '.join(changed)}); take another --out, "
+            "or the same recipe to go on"
+        )
+
+
+def _lasting(recipe: Recipe) -> Recipe:
+    """The recipe without what may change between one start and the next, or is found out at the first."""
+    training = replace(
+        recipe.training, minutes=None, steps=None, epochs=None, patience=None, checkpoint_minutes=1.0, accumulate=1
+    )
+    model = replace(recipe.model, vocabulary=None, source_vocabulary=None)
+    return replace(recipe, training=training, model=model)

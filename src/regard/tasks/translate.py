@@ -1,0 +1,239 @@
+"""Translation: pairs of texts, an encoder-decoder, smoothed cross-entropy, BLEU, beam search."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import DataConfig, DecodingConfig, Recipe
+from regard.data import PairBatch, PairStore, Ragged, pair_batch, text_pairs
+from regard.decoding import beam_search
+from regard.errors import InputError
+from regard.models import EncoderDecoder, build_model
+from regard.nn.loss import cross_entropy
+from regard.runs.folder import SOURCE_TOKENS, TARGET_TOKENS
+from regard.text import TextPair, Tokenizer, load_tokenizer, train_tokenizer, training_sets
+
+Say = Callable[[str], None]
+
+VALID_SENTENCES = 1000
+"""of the validation text, at most, that are translated each time"""
+BATCH_TOKENS = 4096
+"""source pieces, padding included, that are translated together"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation:
+    """One translated text."""
+
+    text: str
+    score: float
+    """log-probability over length to the power of the penalty"""
+    tokens: tuple[str, ...]
+    ended: bool
+    """whether the model ended it, or the limit of length did"""
+
+
+class TranslateJob:
+    """What the training loop asks of translation."""
+
+    goal = ("bleu", True)
+
+    def __init__(self, recipe: Recipe, out: Path, say: Say, *, device: torch.device) -> None:
+        """Learn the tokenisers and prepare the data, or find them as an earlier start left them."""
+        check_recipe(recipe)
+        self.tokenizer, self.source_tokenizer = _tokenizers(recipe, out, say)
+        source_size = None if self.source_tokenizer is self.tokenizer else self.source_tokenizer.size
+        sizes = replace(recipe.model, vocabulary=self.tokenizer.size, source_vocabulary=source_size)
+        self.recipe = replace(recipe, model=sizes)
+        self.store = PairStore.open(
+            recipe.data, self.tokenizer, folder=out / "data", source_tokenizer=self.source_tokenizer,
+            sampling=recipe.tokens.sampling, report=say,
+        )  # fmt: skip
+        say(f"data: {self.store.report}")
+        if not len(self.store):
+            raise InputError(f"data.train = {list(recipe.data.train)}: no pair is left to learn from")
+        self.weights = tuple(data_set.weight for data_set in training_sets(recipe.data))
+        self.valid = list(text_pairs(recipe.data, recipe.data.valid, tag=recipe.data.tag)) if recipe.data.valid else []
+        if not self.valid:
+            self.goal = ("loss", False)
+        torch.manual_seed(recipe.training.seed)
+        model = build_model(self.recipe.model)
+        assert isinstance(model, EncoderDecoder)
+        self.model = model.to(device)
+        self.device = device
+
+    def loss(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
+        """Teacher forcing: every next piece from the right ones before it."""
+        batch = batch.to(self.device)
+        states = self.model(batch.source, batch.source_lengths, batch.target_in)
+        places = torch.arange(batch.target_in.shape[1], device=self.device)
+        real = (places < batch.target_lengths[:, None]).flatten().nonzero()[:, 0]
+        weight, bias = self.model.output
+        smoothing = self.recipe.training.label_smoothing if self.model.training else 0.0
+        return cross_entropy(
+            states.flatten(0, 1)[real], batch.target_out.flatten()[real], weight, bias, smoothing=smoothing
+        )
+
+    def validate(self) -> dict[str, float]:
+        """Loss a piece, and of the greedily translated text BLEU and chrF; without validation text, training's loss."""
+        if not self.valid:
+            batch = self.store.batch(np.arange(min(len(self.store), 256)))
+            return {"loss": float(self.loss(batch)[1]) / batch.tokens}
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+
+        total, tokens = 0.0, 0
+        for batch in self._valid_batches():
+            total += float(self.loss(batch)[1])
+            tokens += batch.tokens
+        some = self.valid[:VALID_SENTENCES]
+        translator = Translator(self.model, self.tokenizer, self.source_tokenizer, self.recipe)
+        made = [
+            found[0].text for found in translator.translate([p.source for p in some], [p.tag for p in some], beam=1)
+        ]
+        right = [[pair.target for pair in some]]
+        return {
+            "loss": total / tokens,
+            "bleu": BLEU().corpus_score(made, right).score,
+            "chrf": CHRF(word_order=2).corpus_score(made, right).score,
+        }
+
+    def _valid_batches(self) -> Iterator[PairBatch]:
+        sources = encode_sources(self.source_tokenizer, [(p.source, p.tag) for p in self.valid])
+        targets = self.tokenizer.encode_all([pair.target for pair in self.valid])
+        order = sorted(range(len(sources)), key=lambda row: (len(targets[row]), len(sources[row])))
+        for start in range(0, len(order), 128):
+            rows = order[start : start + 128]
+            source = Ragged.of([np.array(sources[row], dtype=np.int32) for row in rows])
+            yield pair_batch(
+                source, Ragged.of([targets[row] for row in rows]), np.array(rows),
+                source_specials=self.source_tokenizer.specials, specials=self.tokenizer.specials,
+            )  # fmt: skip
+
+
+class Translator:
+    """A model in use: texts in, translations out, in order."""
+
+    def __init__(
+        self, model: EncoderDecoder, tokenizer: Tokenizer, source_tokenizer: Tokenizer, recipe: Recipe
+    ) -> None:
+        self.model, self.tokenizer, self.source_tokenizer = model, tokenizer, source_tokenizer
+        self.recipe = recipe
+        self.device = next(model.parameters()).device
+
+    def translate(
+        self, texts: Sequence[str], tags: Sequence[str | None] | None = None, *, beam: int | None = None,
+        length_penalty: float | None = None,
+    ) -> list[list[Translation]]:  # fmt: skip
+        """Each text's answers, best first. Texts are searched in batches of like length."""
+        decoding: DecodingConfig = self.recipe.decoding
+        lower = self.recipe.data.lowercase
+        rows = [
+            (text.lower() if lower else text, tag) for text, tag in zip(texts, tags or [None] * len(texts), strict=True)
+        ]
+        sources = encode_sources(self.source_tokenizer, rows)
+        answers: list[list[Translation]] = [[] for _ in texts]
+        for batch in _by_length(sources, beam or decoding.beam):
+            found = self._search(
+                [sources[row] for row in batch], beam=beam or decoding.beam,
+                length_penalty=decoding.length_penalty if length_penalty is None else length_penalty,
+            )  # fmt: skip
+            for row, translations in zip(batch, found, strict=True):
+                answers[row] = translations
+        return answers
+
+    def _search(self, sources: list[list[int]], *, beam: int, length_penalty: float) -> list[list[Translation]]:
+        specials = self.tokenizer.specials
+        lengths = torch.tensor([len(source) + 1 for source in sources])
+        ids = torch.full((len(sources), int(lengths.max())), self.source_tokenizer.specials.pad)
+        for row, source in enumerate(sources):
+            ids[row, : len(source) + 1] = torch.tensor([*source, self.source_tokenizer.specials.end])
+        limits = [min(2 * len(source) + 20, self.recipe.model.max_length) for source in sources]
+        with torch.no_grad():
+            cache = self.model.start(ids.to(self.device), lengths.to(self.device), capacity=max(limits))
+        found = beam_search(
+            self.model, cache, beam=beam, limits=limits, begin=specials.begin, end=specials.end,
+            length_penalty=length_penalty,
+        )  # fmt: skip
+        return [
+            [
+                Translation(
+                    text=self.tokenizer.decode(answer.ids), score=answer.score, ended=answer.ended,
+                    tokens=tuple(self.tokenizer.piece(id) for id in answer.ids),
+                )
+                for answer in answers
+            ]
+            for answers in found
+        ]  # fmt: skip
+
+
+def encode_sources(tokenizer: Tokenizer, rows: Sequence[tuple[str, str | None]]) -> list[list[int]]:
+    """Ids of source texts, each with its tag in front if it has one; the end comes with the batch."""
+    cuts = tokenizer.encode_all([text for text, _ in rows])
+    return [
+        [*([] if tag is None else [tokenizer.tag_id(tag)]), *map(int, cut)]
+        for (_, tag), cut in zip(rows, cuts, strict=True)
+    ]
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse what only translation minds."""
+    if not recipe.data.train and not recipe.data.sets:
+        raise InputError('data.train is not stated: add train = ["train.fr", "train.en"] under [data]')
+    if not recipe.tokens.joint and recipe.model.embeddings == "tied_all":
+        raise InputError(
+            "tokens.joint = false: source and target then share no pieces; set model.embeddings = 'tied_output'"
+        )
+
+
+def _by_length(sources: list[list[int]], beam: int) -> Iterator[list[int]]:
+    """Rows in batches of like length, the longest first so that memory is taken once."""
+    order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
+    batch: list[int] = []
+    for row in order:
+        widest = len(sources[batch[0]]) if batch else len(sources[row])
+        if batch and (len(batch) + 1) * (widest + 1) * max(1, beam // 2) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _tokenizers(recipe: Recipe, out: Path, say: Say) -> tuple[Tokenizer, Tokenizer]:
+    """The run's tokenisers (target's, source's): those in the folder, else learned from the training text."""
+    if any(out.glob(f"{TARGET_TOKENS}.*")):
+        tokenizer = load_tokenizer(out, TARGET_TOKENS)
+        return tokenizer, tokenizer if recipe.tokens.joint else load_tokenizer(out, SOURCE_TOKENS)
+    tags = (
+        sorted({pair.tag for pair in _training_pairs(recipe.data) if pair.tag is not None})
+        if _has_tags(recipe.data)
+        else []
+    )
+    if recipe.tokens.joint:
+        texts = (text for pair in _training_pairs(recipe.data) for text in (pair.source, pair.target))
+        tokenizer = train_tokenizer(texts, recipe.tokens, tags, say)
+        source = tokenizer
+    else:
+        source = train_tokenizer((pair.source for pair in _training_pairs(recipe.data)), recipe.tokens, tags, say)
+        source.save(out, SOURCE_TOKENS)
+        tokenizer = train_tokenizer((pair.target for pair in _training_pairs(recipe.data)), recipe.tokens, [], say)
+    tokenizer.save(out, TARGET_TOKENS)
+    say(
+        f"tokens: {tokenizer.size:,} {recipe.tokens.kind} pieces"
+        + ("" if source is tokenizer else f", source {source.size:,}")
+    )
+    return tokenizer, source
+
+
+def _has_tags(data: DataConfig) -> bool:
+    return data.tag_field is not None or any(data_set.tag is not None for data_set in training_sets(data))
+
+
+def _training_pairs(data: DataConfig) -> Iterator[TextPair]:
+    for data_set in training_sets(data):
+        yield from text_pairs(data, data_set.files, tag=data_set.tag)

@@ -1,0 +1,1 @@
+"""Training: the loop, which knows no task, and what it needs: optimizer, schedule, checkpoints, journal."""

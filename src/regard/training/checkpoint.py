@@ -1,0 +1,127 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped. Safetensors and JSON, with checksums.
+
+A checkpoint is a folder that appears whole: written beside its place, flushed, then renamed. Reading takes the newest
+one whose checksums hold, so a crash, a full disk or a flipped byte costs the steps since, never the run.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.config.plain import build, to_plain
+from regard.errors import InputError
+from regard.runs import read_weights, write_weights
+
+CHECKPOINTS = "checkpoints"
+_STATE, _FACTS = "state.safetensors", "state.json"
+KEPT = 2
+"""checkpoints that stay: if the newest is damaged there is one more"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run stands."""
+
+    step: int = 0
+    """updates done"""
+    epoch: int = 0
+    """whole passes done"""
+    batch: int = 0
+    """batches done of the pass"""
+    seconds: float = 0.0
+    """time spent"""
+    tokens: int = 0
+    """target tokens learned from"""
+    skipped: int = 0
+    """updates left out in a row because a number was not finite"""
+    best: float | None = None
+    """the best score of a validation"""
+    best_step: int = 0
+    """the update after which it was reached"""
+    waited: int = 0
+    """validations since"""
+    validated: int = 0
+    """the update after which the last validation was"""
+    finished: bool = False
+
+
+def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]) -> Path:
+    """Write a checkpoint into the run's folder, and take away all but the newest few."""
+    home = folder / CHECKPOINTS
+    home.mkdir(parents=True, exist_ok=True)
+    place = home / f"step-{progress.step:08d}"
+    beside = home / f".{place.name}.part"
+    shutil.rmtree(beside, ignore_errors=True)
+    try:
+        beside.mkdir()
+        random = {"random": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            random["random.cuda"] = torch.cuda.get_rng_state()
+        write_weights(beside / _STATE, {**tensors, **random})
+        facts = {"progress": to_plain(progress), "sha256": _hash(beside / _STATE)}
+        text = json.dumps({**facts, "check": _check(facts)}, indent=1)
+        with (beside / _FACTS).open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.rmtree(place, ignore_errors=True)
+        beside.rename(place)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    for old in _newest_first(home)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return place
+
+
+def load_checkpoint(folder: Path, notice: Callable[[str], None]) -> tuple[Progress, dict[str, Tensor]] | None:
+    """The newest whole checkpoint of a run, or none if it has none; `notice` hears of damaged ones.
+
+    Torch's random state is set to what it was.
+    """
+    home = folder / CHECKPOINTS
+    damaged = 0
+    for place in _newest_first(home):
+        try:
+            progress, tensors = _read(place)
+        except (InputError, OSError, ValueError, KeyError, TypeError) as error:
+            notice(f"{place} is damaged and left aside: {error}")
+            damaged += 1
+            continue
+        torch.set_rng_state(tensors.pop("random"))
+        if "random.cuda" in tensors:
+            state = tensors.pop("random.cuda")
+            if torch.cuda.is_available():
+                torch.cuda.set_rng_state(state)
+        return progress, tensors
+    if damaged:
+        raise InputError(f"{home}: all {damaged} checkpoints are damaged; move the folder away to start anew")
+    return None
+
+
+def _read(place: Path) -> tuple[Progress, dict[str, Tensor]]:
+    facts = json.loads((place / _FACTS).read_text(encoding="utf-8"))
+    if facts.pop("check") != _check(facts):
+        raise InputError(f"{_FACTS} does not have the content that was written")
+    if _hash(place / _STATE) != facts["sha256"]:
+        raise InputError(f"{_STATE} does not have the content that was written")
+    return build(Progress, facts["progress"]), read_weights(place / _STATE)
+
+
+def _newest_first(home: Path) -> list[Path]:
+    return sorted(home.glob("step-*"), reverse=True)
+
+
+def _check(facts: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

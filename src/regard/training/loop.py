@@ -1,0 +1,263 @@
+"""The training loop. It knows no task: a job says what a batch's loss is and how well the model does.
+
+Everything that decides the next update (weights, moments, place in the data, random state) is in the checkpoint, so a
+run that was stopped goes on with the very numbers that it would have had.
+"""
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from regard.config import Recipe, TrainingConfig
+from regard.data import BatchStream, Position, Share, Update
+from regard.data.stream import Divisible, Store
+from regard.models import Model
+from regard.runs.folder import WEIGHTS, write_weights
+from regard.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from regard.training.journal import Journal
+from regard.training.machines import Machines
+from regard.training.optimizer import FlatAdam, is_finite
+from regard.training.precision import Precision, keep_memory
+from regard.training.schedule import learning_rate
+
+B = TypeVar("B", bound=Divisible)
+B_contra = TypeVar("B_contra", bound=Divisible, contravariant=True)
+
+PATIENCE_WITH_NUMBERS = 10
+"""updates in a row that may be skipped for numbers that are not finite"""
+VALIDATIONS = 15
+"""of a run, if the recipe does not say how often"""
+
+
+class Job(Protocol[B]):
+    """What the loop asks of a task."""
+
+    @property
+    def model(self) -> Model:
+        """What learns."""
+
+    @property
+    def store(self) -> Store[B]:
+        """What it learns from."""
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """How often each set of the store comes."""
+
+    @property
+    def goal(self) -> tuple[str, bool]:
+        """The score that decides which weights are kept, and whether higher is better."""
+
+    def loss(self, batch: B) -> tuple[Tensor, Tensor]:
+        """The loss to learn from and the plain one to show, each summed over the batch's tokens."""
+
+    def validate(self) -> dict[str, float]:
+        """Scores of the model as it is, the goal's among them."""
+
+
+class Watcher(Protocol):
+    """Who is told how it goes, to show it to people."""
+
+    def say(self, line: str) -> None:
+        """Something worth a line."""
+
+    def stepped(self, progress: Progress, *, share: float, loss: float, rate: float, speed: float) -> None:
+        """An update was done; `speed` is in target tokens a second."""
+
+    def validated(self, progress: Progress, scores: dict[str, float], *, better: bool) -> None:
+        """A validation was done."""
+
+
+def run_training(
+    job: Job[B],
+    recipe: Recipe,
+    out: Path,
+    *,
+    precision: Precision,
+    machines: Machines,
+    watcher: Watcher,
+    started: float,
+) -> Progress:
+    """Train until a limit of the recipe is reached; goes on where the folder's last checkpoint stands.
+
+    If the user asks to stop, the run is saved, and the answer is not `finished`.
+    """
+    keep_memory()
+    loop = _Loop(job, recipe, out, precision=precision, machines=machines, watcher=watcher, started=started)
+    with _asked_to_stop() as asked:
+        loop.run(asked)
+    return loop.progress
+
+
+class _Loop(Generic[B]):
+    def __init__(
+        self, job: Job[B], recipe: Recipe, out: Path, *, precision: Precision, machines: Machines, watcher: Watcher,
+        started: float,
+    ) -> None:  # fmt: skip
+        self.job, self.recipe, self.out, self.machines, self.watcher = job, recipe, out, machines, watcher
+        self.config: TrainingConfig = recipe.training
+        self.optimizer = FlatAdam(job.model, self.config, precision.dtype)
+        self.progress = Progress()
+        found = load_checkpoint(out, watcher.say)
+        if found:
+            self.progress, tensors = found
+            self.optimizer.load(tensors)
+        self.journal = Journal(out) if machines.first else None
+        self.started = started - self.progress.seconds
+        self.saved_at = time.monotonic()
+        self.validated_share = 0.0
+        event = "resumed" if found else "started"
+        self._note(event, step=self.progress.step, precision=precision.name, processes=machines.world)
+
+    def run(self, asked: list[int]) -> None:
+        """Update after update, with validations and checkpoints between, to the end."""
+        if self.progress.finished:
+            self.watcher.say(f"already finished after {self.progress.step:,} updates")
+            return
+        stream = BatchStream(
+            self.job.store,
+            tokens_per_batch=self.config.tokens_per_batch,
+            seed=self.config.seed,
+            position=Position(epoch=self.progress.epoch, batch=self.progress.batch),
+            weights=self.job.weights,
+            share=Share(rank=self.machines.rank, world=self.machines.world, accumulate=self.config.accumulate),
+        )
+        with stream:
+            for update in stream:
+                done = self.machines.agree(self._share(update))
+                if done >= 1 or self._waited_enough():
+                    break
+                self._learn(update, done)
+                if self.machines.agree(float(bool(asked))):
+                    self._save()
+                    self._note("interrupted", step=self.progress.step)
+                    return
+                if self._validation_is_due(update):
+                    self._validate()
+                elif self.machines.agree(float(time.monotonic() - self.saved_at > 60 * self.config.checkpoint_minutes)):
+                    self._save()
+        if self.progress.validated < self.progress.step:
+            self._validate()
+        self.progress = replace(self.progress, finished=True)
+        self._save()
+        self._note("finished", step=self.progress.step, seconds=self.progress.seconds, best=self.progress.best)
+
+    def _share(self, update: Update[B]) -> float:
+        """How much of the run is done: the limit that is nearest counts."""
+        config, progress = self.config, self.progress
+        shares = []
+        if config.minutes is not None:
+            shares.append((time.monotonic() - self.started) / (60 * config.minutes))
+        if config.steps is not None:
+            shares.append(progress.step / config.steps)
+        if config.epochs is not None or not shares:
+            shares.append((progress.epoch + progress.batch / update.batches) / (config.epochs or 10))
+        return max(shares)
+
+    def _learn(self, update: Update[B], share: float) -> None:
+        model, progress, began = self.job.model, self.progress, time.monotonic()
+        model.train()
+        plain = torch.zeros((), device=self.machines.device)
+        for part in update.parts:
+            total, shown = self.job.loss(part)
+            (total / update.tokens).backward()
+            plain += shown.detach()
+        length = self.optimizer.collect()
+        loss = self.machines.total(plain) / update.tokens
+        step = progress.step + 1
+        rate = learning_rate(self.config, step, share=share, d_model=self.recipe.model.d_model)
+        fine = is_finite(loss, length)
+        if fine:
+            self.optimizer.step(rate, length)
+        now = time.monotonic()
+        self.progress = replace(
+            progress, step=step, epoch=update.after.epoch, batch=update.after.batch, seconds=now - self.started,
+            tokens=progress.tokens + update.tokens, skipped=0 if fine else progress.skipped + 1,
+        )  # fmt: skip
+        speed = update.tokens / (now - began)
+        self._note(
+            "step" if fine else "skipped", step=step, loss=loss if fine else str(loss), rate=rate,
+            gradient=length if fine else str(length), tokens=update.tokens, speed=round(speed), rows=update.rows,
+        )  # fmt: skip
+        if self.progress.skipped >= PATIENCE_WITH_NUMBERS:
+            self._note("stopped", step=step, reason="numbers not finite")
+            raise ArithmeticError(
+                f"loss or gradient was not finite for {self.progress.skipped} updates in a row (up to update {step}); "
+                'take a lower training.learning_rate, a longer training.warmup, or training.precision = "float32"'
+            )
+        self.watcher.stepped(self.progress, share=share, loss=loss, rate=rate, speed=speed)
+
+    def _validation_is_due(self, update: Update[B]) -> bool:
+        if self.config.valid_every is not None:
+            return self.progress.step % self.config.valid_every == 0
+        if self.config.minutes is not None:
+            share = (time.monotonic() - self.started) / (60 * self.config.minutes)
+            due = bool(self.machines.agree(float(share - self.validated_share > 1 / VALIDATIONS)))
+            self.validated_share = share if due else self.validated_share
+            return due
+        whole = self.config.steps or math.ceil((self.config.epochs or 10) * update.batches)
+        return self.progress.step % max(1, whole // VALIDATIONS) == 0
+
+    def _waited_enough(self) -> bool:
+        return self.config.patience is not None and self.progress.waited >= self.config.patience
+
+    def _validate(self) -> None:
+        began = time.monotonic()
+        self.job.model.eval()
+        with self.optimizer.averaged(), torch.no_grad():
+            scores = self.job.validate()
+        name, higher = self.job.goal
+        score, best = scores[name], self.progress.best
+        better = best is None or (score > best if higher else score < best)
+        step = self.progress.step
+        self.progress = replace(
+            self.progress, seconds=time.monotonic() - self.started, validated=step, best=score if better else best,
+            best_step=step if better else self.progress.best_step, waited=0 if better else self.progress.waited + 1,
+        )  # fmt: skip
+        seconds = round(time.monotonic() - began, 2)
+        self._note("validated", step=step, seconds=seconds, better=better, **scores)
+        if better and self.machines.first:
+            write_weights(self.out / WEIGHTS, self.optimizer.named_weights(), notes={"step": str(step)})
+        self._save()
+        self.watcher.validated(self.progress, scores, better=better)
+
+    def _save(self) -> None:
+        self.progress = replace(self.progress, seconds=time.monotonic() - self.started)
+        if self.machines.first:
+            save_checkpoint(self.out, self.progress, self.optimizer.state())
+        self.saved_at = time.monotonic()
+
+    def _note(self, event: str, **facts: object) -> None:
+        if self.journal:
+            self.journal.write(event, **facts)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[list[int]]:
+    """A list that is empty until Ctrl-C or SIGTERM asks to stop; asked again, it stops at once."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        before = [signal.signal(number, note) for number in numbers]
+    except ValueError:  # not the main thread: whoever started it stops it
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,27 @@
+"""How the learning rate rises and falls."""
+
+import math
+
+from regard.config import TrainingConfig
+
+
+def learning_rate(config: TrainingConfig, step: int, *, share: float, d_model: int) -> float:
+    """The rate of update `step` (the first is 1); `share` is how much of the run is done, from 0 to 1.
+
+    All kinds rise in a straight line over the warm-up. `paper` is "Attention Is All You Need", equation 3, times the
+    configured rate: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5). `inverse_sqrt` has the same fall from the
+    configured peak. `cosine` and `linear` fall to zero at the run's end.
+    """
+    rise = min(1.0, step / config.warmup) if config.warmup else 1.0
+    match config.schedule:
+        case "paper":
+            warmup = max(config.warmup, 1)
+            return float(config.learning_rate * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+        case "inverse_sqrt":
+            return config.learning_rate * min(rise, math.sqrt(max(config.warmup, 1) / step))
+        case "cosine":
+            return config.learning_rate * rise * 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+        case "linear":
+            return config.learning_rate * rise * max(0.0, 1 - share)
+        case "constant":
+            return config.learning_rate * rise
