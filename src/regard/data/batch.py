@@ -1,0 +1,175 @@
+"""Batches: rows of ids filled up to a rectangle, with the lengths that tell what is real.
+
+A source ends with `end` (as Marian's and fairseq's do: the encoder has a piece to put the sentence's end in), a
+target is read from `begin` on and written up to `end`, and a labelled text stands between both. Rows are filled up with
+`pad`; behind a row's length nothing means anything, and losses leave it out by the lengths.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.ragged import Ragged
+from regard.text import Specials
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairBatch:
+    """B pairs of S source and T target pieces."""
+
+    index: Tensor
+    """(B,) int64: the rows' numbers in the store"""
+    source: Tensor
+    """(B, S) int64: tag if there is one, pieces, end"""
+    source_lengths: Tensor
+    """(B,) int64"""
+    target_in: Tensor
+    """(B, T) int64: begin, pieces"""
+    target_out: Tensor
+    """(B, T) int64: pieces, end"""
+    target_lengths: Tensor
+    """(B,) int64, of `target_in` and `target_out` alike"""
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def tokens(self) -> int:
+        """Real target pieces, each row's end included: what a loss is the mean over."""
+        return int(self.target_lengths.sum())
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on a device."""
+        return type(self)(
+            index=self.index.to(device),
+            source=self.source.to(device),
+            source_lengths=self.source_lengths.to(device),
+            target_in=self.target_in.to(device),
+            target_out=self.target_out.to(device),
+            target_lengths=self.target_lengths.to(device),
+        )
+
+    def cut(self, count: int) -> tuple[Self, ...]:
+        """`count` parts, which one after another are the batch; the last are empty if there are too few rows.
+
+        Row counts differ by one at most, and each part is as narrow as its own rows allow.
+        """
+        return tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+
+    def _rows(self, start: int, end: int) -> Self:
+        rows = slice(start, end)
+        source = slice(0, _longest(self.source_lengths[rows]))
+        target = slice(0, _longest(self.target_lengths[rows]))
+        return type(self)(
+            index=self.index[rows],
+            source=self.source[rows, source].contiguous(),
+            source_lengths=self.source_lengths[rows],
+            target_in=self.target_in[rows, target].contiguous(),
+            target_out=self.target_out[rows, target].contiguous(),
+            target_lengths=self.target_lengths[rows],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledBatch:
+    """B labelled texts of S pieces."""
+
+    index: Tensor
+    """(B,) int64: the rows' numbers in the store"""
+    texts: Tensor
+    """(B, S) int64: begin, pieces, end"""
+    lengths: Tensor
+    """(B,) int64"""
+    segments: Tensor | None = None
+    """(B, S) int64: which of two texts a piece belongs to; none where there is one text"""
+    labels: Tensor
+    """(B,) int64: the label's number; where texts have several labels (B, labels) float32 of zeros and ones"""
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def tokens(self) -> int:
+        """Real pieces, begin and end included."""
+        return int(self.lengths.sum())
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on a device."""
+        return type(self)(
+            index=self.index.to(device),
+            texts=self.texts.to(device),
+            lengths=self.lengths.to(device),
+            segments=None if self.segments is None else self.segments.to(device),
+            labels=self.labels.to(device),
+        )
+
+    def cut(self, count: int) -> tuple[Self, ...]:
+        """`count` parts, as those of a `PairBatch`."""
+        return tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+
+    def _rows(self, start: int, end: int) -> Self:
+        rows = slice(start, end)
+        width = slice(0, _longest(self.lengths[rows]))
+        return type(self)(
+            index=self.index[rows],
+            texts=self.texts[rows, width].contiguous(),
+            lengths=self.lengths[rows],
+            segments=None if self.segments is None else self.segments[rows, width].contiguous(),
+            labels=self.labels[rows],
+        )
+
+
+Batch = PairBatch | LabelledBatch
+"""Either of them."""
+
+
+def pair_batch(
+    source: Ragged, target: Ragged, index: NDArray[np.integer], *, source_specials: Specials, specials: Specials
+) -> PairBatch:
+    """All these pairs as one batch; `index` gives the numbers they go by."""
+    filled, source_lengths = fill(source, source_specials, end=True)
+    target_in, target_lengths = fill(target, specials, begin=True)
+    target_out, _ = fill(target, specials, end=True)
+    return PairBatch(
+        index=torch.from_numpy(index.astype(np.int64)),
+        source=filled,
+        source_lengths=source_lengths,
+        target_in=target_in,
+        target_out=target_out,
+        target_lengths=target_lengths,
+    )
+
+
+def labelled_batch(texts: Ragged, labels: Tensor, index: NDArray[np.integer], *, specials: Specials) -> LabelledBatch:
+    """All these texts as one batch; `index` gives the numbers they go by."""
+    filled, lengths = fill(texts, specials, begin=True, end=True)
+    return LabelledBatch(index=torch.from_numpy(index.astype(np.int64)), texts=filled, lengths=lengths, labels=labels)
+
+
+def fill(rows: Ragged, specials: Specials, *, begin: bool = False, end: bool = False) -> tuple[Tensor, Tensor]:
+    """The rows, with begin before and end behind where asked, filled up to a rectangle; and their lengths."""
+    lengths = np.diff(rows.offsets) + begin
+    ids = np.full((len(rows), int(lengths.max(initial=0)) + end), specials.pad, dtype=np.int64)
+    places = np.arange(ids.shape[1])
+    if begin:
+        ids[:, :1] = specials.begin
+    ids[(places >= begin) & (places < lengths[:, None])] = rows.values  # row by row, as the flat array has them
+    if end:
+        ids[np.arange(len(rows)), lengths] = specials.end
+        lengths = lengths + 1
+    return torch.from_numpy(ids), torch.from_numpy(lengths)
+
+
+def _shares(rows: int, count: int) -> list[tuple[int, int]]:
+    """Where `count` shares of the rows begin and end: the first are longer by one where it does not come out even."""
+    short, more = divmod(rows, count)
+    ends = [short * (i + 1) + min(i + 1, more) for i in range(count)]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _longest(lengths: Tensor) -> int:
+    return int(lengths.max()) if len(lengths) else 0
