@@ -26,6 +26,7 @@ format: $(INSTALLED)
 
 pages: $(INSTALLED)
 	$(BIN)/python tools/help_pages.py
+	$(BIN)/python tools/tables.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

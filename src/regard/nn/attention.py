@@ -80,7 +80,7 @@ def attention_formula(
     if sight.blind is not None:
         weights = weights.masked_fill(sight.blind, 0.0)
     kept = drop(weights, dropout, training=True)
-    out = kept @ _per_query_head(v_BGSV, q.shape[1])
+    out = kept.to(v_BGSV.dtype) @ _per_query_head(v_BGSV, q.shape[1])
     if relation and relation.reads_weights:
         out = out + relation.values(kept, sight.queries, sight.keys)
     return Attended(out=out, weights=weights, scores=scores)

@@ -218,7 +218,8 @@ class Stack(nn.Module):
         stated where they are not 0, 1, 2, …: they turn rotary queries and keys.
         """
         if trace:
-            trace.check(self.part, len(self.layers), self.config.heads)
+            for part in (self.part, "decoder.cross") if memory else (self.part,):
+                trace.check(part, len(self.layers), self.config.heads)
         own = step.sight if step else view(mask, x_BTD.shape[1], x_BTD.shape[1], device=x_BTD.device)
         places = positions if positions is not None else step.positions if step else own.queries
         rotary = self.config.positions == "rotary"

@@ -38,7 +38,7 @@ class Mask(ABC):
 
     @property
     def may_blind(self) -> bool:
-        """Whether some query might see nothing at all."""
+        """Whether some query of a square might see nothing at all."""
         return False
 
     @property
@@ -111,6 +111,11 @@ class Padding(Mask):
         assert given is not None
         if given.shape[0] not in (1, batch):
             raise InputError(f"padding of shape {tuple(given.shape)}: the batch has {batch} rows")
+        if self.kept is not None and keys.numel() and int(keys.max()) >= self.kept.shape[1]:
+            raise InputError(
+                f"padding of shape {tuple(given.shape)}: it has {self.kept.shape[1]} keys, "
+                f"but {int(keys.max()) + 1} are attended"
+            )
 
     @cached_property
     def _blinds(self) -> bool:
@@ -176,6 +181,10 @@ class GlobalSliding(Mask):
         return everywhere | (_offsets(queries, keys).abs() <= self.window)
 
 
+WINDOWS = (Sliding, Dilated, GlobalSliding)
+"""Masks that show what is near: a query without a key near it sees nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Matrix(Mask):
     """Any boolean matrix: (T, S), or (B, T, S); a graph's adjacency, say. Rows are queries."""
@@ -227,7 +236,7 @@ class Both(Mask):
     def may_blind(self) -> bool:
         """Any part may; and a window over a padded row shows nothing where only padding is near."""
         padded = any(isinstance(part, Padding) for part in self.parts)
-        near = any(isinstance(part, (Sliding, Dilated, GlobalSliding)) for part in self.parts)
+        near = any(isinstance(part, WINDOWS) for part in self.parts)
         left = any(isinstance(part, Padding) and part.kept is not None for part in self.parts)
         return any(part.may_blind for part in self.parts) or (padded and near) or (left and len(self.parts) > 1)
 

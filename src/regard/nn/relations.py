@@ -146,7 +146,7 @@ class Shaw(Relation, nn.Module):
         return _offsets(queries, keys).clamp(-self.furthest, self.furthest)[:, None] + self.furthest
 
     def scores(self, q_BHTK: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        against_BHTR = q_BHTK @ self.keys.weight.T
+        against_BHTR = q_BHTK @ self.keys.weight.T.to(q_BHTK.dtype)  # a trace of a bf16 model looks in float32
         index = self._index(queries, keys)
         return against_BHTR.gather(-1, index.expand(*q_BHTK.shape[:3], index.shape[-1]))
 
@@ -157,4 +157,4 @@ class Shaw(Relation, nn.Module):
     def values(self, weights_BHTS: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
         index = self._index(queries, keys).expand(weights_BHTS.shape)
         empty = weights_BHTS.new_zeros(*weights_BHTS.shape[:3], 2 * self.furthest + 1)
-        return empty.scatter_add(-1, index, weights_BHTS) @ self.vectors.weight
+        return empty.scatter_add(-1, index, weights_BHTS) @ self.vectors.weight.to(weights_BHTS.dtype)

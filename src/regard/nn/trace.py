@@ -70,9 +70,10 @@ class Trace:
             self.keep(f"{part}.{layer}.residual", value)
 
     def check(self, part: Part, layers: int, heads: int) -> None:
-        """Refuse a layer or head that the stack does not have."""
+        """Refuse a layer or head that a part of a stack does not have."""
+        looked_at = self.parts is None or part in self.parts
         for name, asked, size in (("layer", self.layers, layers), ("head", self.heads, heads)):
-            for number in asked or ():
+            for number in (asked or ()) if looked_at else ():
                 if not 0 <= number < size:
                     raise InputError(f"trace of {name} {number}: {part} has {name}s 0 to {size - 1}")
         for off_part, layer, head in self.heads_off:
@@ -117,8 +118,9 @@ class Trace:
             list(range(queries.shape[2])) if self.rows is None else [row for row in self.rows if row < queries.shape[2]]
         )
         chosen = relation.of_heads(heads) if relation else None
+        wide = torch.promote_types(queries.dtype, torch.float32)
         seen = attention_formula(
-            queries[:, heads][:, :, rows].float(), keys[:, owners].float(), values[:, owners].float(),
+            queries[:, heads][:, :, rows].to(wide), keys[:, owners].to(wide), values[:, owners].to(wide),
             sight.rows(rows), bias=chosen,
         )  # fmt: skip
         self.keep(f"{place}.weights", seen.weights)

@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from regard.nn.masks import Full, Mask
+from regard.nn.masks import WINDOWS, Full, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,10 @@ class View:
     @cached_property
     def blind(self) -> Tensor | None:
         """(B or 1, 1, T, 1), true where a query may look at nothing; none if there surely is no such query."""
-        return ~self.seen.any(-1, keepdim=True) if self.mask.may_blind and self.seen is not None else None
+        beside = not self.square and any(isinstance(part, WINDOWS) for part in self.mask.parts)  # no key may be near
+        if self.seen is None or not (self.mask.may_blind or beside):
+            return None
+        return ~self.seen.any(-1, keepdim=True)
 
     @cached_property
     def additive(self) -> Tensor | None:
