@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.evaluation.scores import TOKENIZATIONS
+
 if TYPE_CHECKING:
     from regard.config import Recipe
     from regard.evaluation.scores import Difference, Scores
@@ -19,7 +21,6 @@ examples:
 
 p says how often chance alone would show so large a difference between the two
 """
-TOKENIZATIONS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab")
 
 
 @dataclass(frozen=True, kw_only=True)

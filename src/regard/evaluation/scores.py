@@ -6,15 +6,14 @@ Texts in, numbers out: where the texts come from is not known here. TER counts e
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
-
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from regard.errors import InputError
+
+if TYPE_CHECKING:  # sacreBLEU is imported where it is used: its 0.1 s would be felt by --help
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
 
 Tokenization = Literal["13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab"]
 """How BLEU cuts text into words: those of sacreBLEU's ways that fetch nothing from elsewhere."""
@@ -95,13 +94,13 @@ def score(hypotheses: Sequence[str], references: Sequence[str], scoring: Scoring
     scoring = scoring or Scoring()
     _check(hypotheses, references)
     bleu, chrf, ter = _metrics(scoring)
+    of_one = _bleu(scoring, effective_order=True)
     whole = []
     for metric in (bleu, chrf, ter):
         found = metric.corpus_score(hypotheses, [references])
         details = getattr(found, "_verbose", "") if metric is bleu else ""
         signature = metric.get_signature().format()
         whole.append(Score(name=found.name, value=found.score, signature=signature, details=details))
-    of_one = BLEU(tokenize=scoring.tokenize, lowercase=scoring.lowercase, effective_order=True)
     sentences = tuple(
         SentenceScore(
             bleu=of_one.sentence_score(made, [right]).score,
@@ -124,29 +123,41 @@ def compare(
     _check(ours, references)
     _check(theirs, references)
     _check_seed()
+    from sacrebleu.significance import PairedTest
+
     metrics = {str(number): metric for number, metric in enumerate(_metrics(scoring or Scoring()))}
     systems = [("theirs", theirs), ("ours", ours)]  # sacreBLEU's first system is the baseline
+    found: dict[str, Any]
     signatures, found = PairedTest(systems, metrics, [references], test_type="bs", n_samples=resamples)()
     differences = []
-    for name, (baseline, system) in ((name, pair) for name, pair in found.items() if name != "System"):
+    for name, signature in signatures.items():
+        baseline, system = found[name]
         differences.append(
             Difference(
                 name=name,
                 ours=Estimate(value=system.score, mean=float(system.mean), margin=float(system.ci)),
                 theirs=Estimate(value=baseline.score, mean=float(baseline.mean), margin=float(baseline.ci)),
                 p=system.p_value,
-                signature=signatures[name].format(),
+                signature=signature.format(),
             )
         )
     return tuple(differences)
 
 
-def _metrics(scoring: Scoring) -> tuple[Metric, Metric, Metric]:
+def _metrics(scoring: Scoring) -> tuple["BLEU", "CHRF", "TER"]:
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
+    return _bleu(scoring), CHRF(word_order=2, lowercase=scoring.lowercase), TER()
+
+
+def _bleu(scoring: Scoring, *, effective_order: bool = False) -> "BLEU":
+    from sacrebleu.metrics.bleu import BLEU
+
     try:
-        bleu = BLEU(tokenize=scoring.tokenize, lowercase=scoring.lowercase)
+        return BLEU(tokenize=scoring.tokenize, lowercase=scoring.lowercase, effective_order=effective_order)
     except (RuntimeError, ImportError) as error:  # a dictionary of words that is not installed
         raise InputError(f"tokenize = {scoring.tokenize!r}: {' '.join(str(error).split())}") from None
-    return bleu, CHRF(word_order=2, lowercase=scoring.lowercase), TER()
 
 
 def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:

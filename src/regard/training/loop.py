@@ -113,7 +113,7 @@ class _Loop(Generic[B]):
         self.journal = Journal(out) if machines.first else None
         self.started = started - self.progress.seconds
         self.saved_at = time.monotonic()
-        self.validated_share = 0.0
+        self.validated_share = self._share_of_time()
         event = "resumed" if found else "started"
         self._note(event, step=self.progress.step, precision=precision.name, processes=machines.world)
 
@@ -155,12 +155,15 @@ class _Loop(Generic[B]):
         config, progress = self.config, self.progress
         shares = []
         if config.minutes is not None:
-            shares.append((time.monotonic() - self.started) / (60 * config.minutes))
+            shares.append(self._share_of_time())
         if config.steps is not None:
             shares.append(progress.step / config.steps)
         if config.epochs is not None or not shares:
             shares.append((progress.epoch + progress.batch / update.batches) / (config.epochs or 10))
         return max(shares)
+
+    def _share_of_time(self) -> float:
+        return (time.monotonic() - self.started) / (60 * self.config.minutes) if self.config.minutes else 0.0
 
     def _learn(self, update: Update[B], share: float) -> None:
         model, progress, began = self.job.model, self.progress, time.monotonic()
@@ -199,7 +202,7 @@ class _Loop(Generic[B]):
         if self.config.valid_every is not None:
             return self.progress.step % self.config.valid_every == 0
         if self.config.minutes is not None:
-            share = (time.monotonic() - self.started) / (60 * self.config.minutes)
+            share = self._share_of_time()
             due = bool(self.machines.agree(float(share - self.validated_share > 1 / VALIDATIONS)))
             self.validated_share = share if due else self.validated_share
             return due
