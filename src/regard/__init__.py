@@ -1,1 +1,42 @@
-"""Train a Transformer on your own data on the machine you have, see what every head looks at, and ship it."""
+"""Train a Transformer on your own data on the machine you have, see what every head looks at, and ship it.
+
+    import regard
+    run = regard.load("runs/fr-en")
+    run.translate("Je suis étudiant.").text
+
+What is named here is imported when it is first used, so that `import regard` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.config import Recipe, read_recipe
+    from regard.errors import InputError
+    from regard.nn import Trace
+    from regard.tasks.run import Run, load
+    from regard.tasks.start import train
+    from regard.tasks.translate import Translation
+
+_HOME = {
+    "InputError": "regard.errors",
+    "Recipe": "regard.config",
+    "Run": "regard.tasks.run",
+    "Trace": "regard.nn",
+    "Translation": "regard.tasks.translate",
+    "load": "regard.tasks.run",
+    "read_recipe": "regard.config",
+    "train": "regard.tasks.start",
+}
+
+__all__ = ["InputError", "Recipe", "Run", "Trace", "Translation", "load", "read_recipe", "train"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,6 +28,7 @@ class CommandModule(Protocol):
 
 
 COMMANDS: dict[str, Command] = {
+    "demo": Command("trains on a corpus of its own and shows what came of it, in minutes", "regard.cli.demo"),
     "train": Command("learns what a recipe says into a run folder, or goes on with it", "regard.cli.train"),
     "translate": Command("translates lines of text with a trained run", "regard.cli.translate"),
     "evaluate": Command("scores a run's translations of a test text, and against another's", "regard.cli.evaluate"),

@@ -159,13 +159,17 @@ def _table(scores: "Scores") -> list[str]:
 
 def _comparison(ours: _System, theirs: _System, differences: tuple["Difference", ...]) -> list[str]:
     """Both systems side by side."""
-    width = max(16, len(ours.name) + 2, len(theirs.name) + 2)
+    width = max(24, len(ours.name) + 2, len(theirs.name) + 2)
     lines = [f"{'score':10}{ours.name:>{width}}{theirs.name:>{width}}{'difference':>12}{'p':>9}"]
     for one in differences:
-        first, second = (f"{side.value:.2f} ± {side.margin:.2f}" for side in (one.ours, one.theirs))
+        first, second = (f"{side.value:.2f} ({side.mean:.2f} ± {side.margin:.2f})" for side in (one.ours, one.theirs))
         change = one.ours.value - one.theirs.value
         lines.append(f"{one.name:10}{first:>{width}}{second:>{width}}{change:>+12.2f}{one.p:>9.4f}")
-    lines += ["", "± holds 95 of 100 resamples; of TER less is better", "signatures:"]
+    lines += [
+        "",
+        "in brackets the resamples: their mean, and what holds 95 of 100; of TER less is better",
+        "signatures:",
+    ]
     return [*lines, *(f"{one.name:10}{one.signature}" for one in differences)]
 
 

@@ -1,8 +1,13 @@
 """`regard train`: learns what a recipe says into a run folder, or goes on where it was stopped."""
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.cli.options import add_recipe_options, overrides
+
+if TYPE_CHECKING:
+    from regard.cli.progress import Screen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +29,23 @@ def run(arguments: argparse.Namespace) -> int:
 
     with Screen() as screen:
         progress = train(recipe, arguments.out, watcher=screen)
-    if not progress.finished:
+    if progress.finished:
+        screen.say(f"{arguments.out}: finished, {progress.step:,} updates in {progress.seconds / 60:.1f} minutes")
+    else:
         screen.say(f"stopped and saved after {progress.step:,} updates; the same command goes on")
-        return 130
-    screen.say(f"{arguments.out}: finished, {progress.step:,} updates in {progress.seconds / 60:.1f} minutes")
-    return 0
+    _report(arguments.out, screen)
+    return 0 if progress.finished else 130
+
+
+def _report(out: str, screen: "Screen") -> None:
+    """Write the run's report. That it cannot be written does not undo the training."""
+    from regard.errors import InputError
+    from regard.explorer.report import write_report
+    from regard.training.machines import join_machines
+
+    if not join_machines().first:
+        return
+    try:
+        screen.say(f"report: {write_report(Path(out))}")
+    except (InputError, OSError) as error:
+        screen.say(f"the report could not be written: {error}")

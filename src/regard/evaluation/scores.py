@@ -127,8 +127,8 @@ def compare(
 
     metrics = {str(number): metric for number, metric in enumerate(_metrics(scoring or Scoring()))}
     systems = [("theirs", theirs), ("ours", ours)]  # sacreBLEU's first system is the baseline
-    found: dict[str, Any]
-    signatures, found = PairedTest(systems, metrics, [references], test_type="bs", n_samples=resamples)()
+    signatures, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=resamples)()
+    found: dict[str, Any] = dict(results)  # by metric, beside the systems' names
     differences = []
     for name, signature in signatures.items():
         baseline, system = found[name]

@@ -8,7 +8,7 @@ import torch
 
 from regard.errors import InputError
 from regard.models import EncoderDecoder, Model
-from regard.nn import Trace
+from regard.nn import Part, Trace
 from regard.runs import Stored, open_run
 from regard.tasks.translate import Translation, Translator, encode_sources
 
@@ -46,7 +46,8 @@ class Run:
 
     def trace(
         self, text: str, target: str | None = None, *, kinds: Sequence[str] = ("weights",),
-        layers: Sequence[int] | None = None, heads: Sequence[int] | None = None, tag: str | None = None,
+        parts: Sequence[Part] | None = None, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None,
+        tag: str | None = None,
     ) -> tuple[Trace, list[str], list[str]]:  # fmt: skip
         """What every head looked at while the model read the text and wrote the target (its own translation if none).
 
@@ -58,6 +59,7 @@ class Run:
         written = [self.tokenizer.specials.begin, *self.tokenizer.encode(wanted)]
         trace = Trace(
             kinds=frozenset(kinds),
+            parts=None if parts is None else tuple(parts),
             layers=None if layers is None else tuple(layers),
             heads=None if heads is None else tuple(heads),
         )

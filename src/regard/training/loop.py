@@ -92,8 +92,12 @@ def run_training(
     """
     keep_memory()
     loop = _Loop(job, recipe, out, precision=precision, machines=machines, watcher=watcher, started=started)
-    with _asked_to_stop() as asked:
-        loop.run(asked)
+    try:
+        with _asked_to_stop() as asked:
+            loop.run(asked)
+    finally:
+        if loop.journal:
+            loop.journal.close()
     return loop.progress
 
 

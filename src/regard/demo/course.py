@@ -1,0 +1,194 @@
+"""The demonstration's course: write a corpus, train on it, score what was held out, find the head that reads "it"."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from regard.config import Recipe, recipe_from
+from regard.demo.grammar import LECTURE_SENTENCES, Corpus, Pair, corpus, references
+from regard.nn import Head, Part
+from regard.tasks.run import Run, load
+from regard.tasks.start import train
+from regard.training.loop import Watcher
+
+FRENCH = "<2fr>"
+"""the tag that asks for French"""
+TEXT = "text"
+"""folder of the corpus, inside the run's"""
+TIRED = "The animal didn't cross the street because it was too tired."
+WIDE = "The animal didn't cross the street because it was too wide."
+REFERENCES = 100
+"""held-out sentences by which the head is found"""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The head in which "it" looks at what it stands for."""
+
+    head: Head
+    right: float
+    """share of the held-out sentences in which the antecedent gets more weight than the other noun"""
+    margin: float
+    """mean of the difference of the two weights"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the demonstration came to."""
+
+    exact: dict[str, float]
+    """for each direction the share of held-out sentences translated word for word"""
+    lectures: tuple[tuple[Pair, str], ...]
+    """the lectures' sentences and what the model made of them"""
+    found: Found
+    rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+    """of both sentences, what "it" looks at in that head: words and weights"""
+
+
+def tag_of(direction: str) -> str:
+    """The tag that asks for the direction's language."""
+    return f"<2{direction[-2:]}>"
+
+
+def demo_recipe(folder: Path, minutes: float) -> Recipe:
+    """The demonstration's recipe; the text stands in the run's folder."""
+    text = {side: [str(folder / TEXT / f"{side}.tsv")] for side in ("train", "valid", "test")}
+    return recipe_from(
+        {
+            "task": "translate",
+            "data": {**text, "tag_field": "3"},
+            "tokens": {"size": 2500},
+            "model": {
+                "preset": "small", "d_model": 128, "d_ff": 512, "encoder_layers": 2, "decoder_layers": 2,
+                "dropout": 0.0,
+            },
+            "training": {
+                "minutes": minutes, "epochs": 8, "tokens_per_batch": 1200, "learning_rate": 2e-3, "warmup": 200,
+            },
+            "decoding": {"beam": 1},
+        }
+    )  # fmt: skip
+
+
+def write_text(folder: Path, texts: Corpus) -> None:
+    """The corpus as TSV: source, target, tag."""
+    (folder / TEXT).mkdir(parents=True, exist_ok=True)
+    for side, pairs in (("train", texts.train), ("valid", texts.valid), ("test", texts.test)):
+        lines = (f"{pair.source}\t{pair.target}\t{tag_of(pair.direction)}\n" for pair in pairs)
+        (folder / TEXT / f"{side}.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | None:
+    """All of it; none if the user stopped it on the way."""
+    texts = corpus()
+    write_text(folder, texts)
+    watcher.say(f"corpus: {len(texts.train):,} pairs of sentences in three directions, and held-out ones")
+    progress = train(demo_recipe(folder, minutes), folder, watcher=watcher)
+    if not progress.finished:
+        return None
+    run = load(folder)
+    found = find_head(run)
+    return Outcome(
+        exact=exact_share(run, texts.test),
+        lectures=tuple((pair, _translated(run, pair)) for pair in LECTURE_SENTENCES),
+        found=found,
+        rows=tuple((text, it_row(run, text, found.head)) for text in (TIRED, WIDE)),
+    )
+
+
+def _translated(run: Run, pair: Pair) -> str:
+    return run.translate(pair.source, tag=tag_of(pair.direction)).text
+
+
+def exact_share(run: Run, pairs: Sequence[Pair]) -> dict[str, float]:
+    """For each direction, and for all, the share of pairs translated word for word."""
+    shares: dict[str, float] = {}
+    right: list[bool] = []
+    for direction in sorted({pair.direction for pair in pairs}):
+        some = [pair for pair in pairs if pair.direction == direction]
+        made = run.translate([pair.source for pair in some], tag=tag_of(direction))
+        hits = [translation.text == pair.target for translation, pair in zip(made, some, strict=True)]
+        shares[direction] = sum(hits) / len(hits)
+        right += hits
+    return {**shares, "all": sum(right) / len(right)}
+
+
+def find_head(run: Run) -> Found:
+    """The head in which "it" gives its antecedent more weight than the other noun, most often.
+
+    "It" is looked for where it is read (its row in the encoder's heads) and where it is written (in the decoder's heads
+    on the source, the row of the step that chooses il or elle).
+    """
+    right: dict[Head, int] = {}
+    margin: dict[Head, float] = {}
+    several = references(count=REFERENCES, seed=1)
+    for reference in several:
+        words = _words(run, reference.sentence)
+        names = [word.strip(".,").lower() for _, word in words_with_numbers(words)]
+        for head, row in _rows_of_it(run, reference.sentence):
+            weights = _by_word(row, words)
+            difference = weights[names.index(reference.antecedent)] - weights[names.index(reference.other)]
+            right[head] = right.get(head, 0) + (difference > 0)
+            margin[head] = margin.get(head, 0.0) + difference
+    best = max(right, key=lambda head: right[head] * max(margin[head], 0.0))
+    return Found(head=best, right=right[best] / len(several), margin=margin[best] / len(several))
+
+
+def it_row(run: Run, text: str, head: Head) -> tuple[tuple[str, float], ...]:
+    """Each word of the sentence with the weight that "it" gives it in a head."""
+    rows = dict(_rows_of_it(run, text))
+    words = _words(run, text)
+    weights = _by_word(rows[head], words)
+    return tuple((word, weights[number]) for number, word in words_with_numbers(words))
+
+
+Pieces = list[tuple[int, str]]
+"""of each piece the number of its word, and the word"""
+
+
+def words_with_numbers(pieces: Pieces) -> list[tuple[int, str]]:
+    """Each word once, in order."""
+    return sorted(dict(pieces).items())
+
+
+def _words(run: Run, text: str) -> Pieces:
+    """The words as the model reads them: the tag, the text's words, the end."""
+    tokenizer = run.source_tokenizer
+    ids = [tokenizer.tag_id(FRENCH), *tokenizer.encode(text), tokenizer.specials.end]
+    numbers = tokenizer.words(ids)
+    by_word: dict[int, list[int]] = {}
+    for id, number in zip(ids, numbers, strict=True):
+        by_word.setdefault(number, []).append(id)
+    names = {number: tokenizer.decode(pieces).strip() for number, pieces in by_word.items()}
+    names[numbers[0]], names[numbers[-1]] = FRENCH, "</s>"
+    return [(number, names[number]) for number in numbers]
+
+
+def _rows_of_it(run: Run, text: str) -> list[tuple[Head, Tensor]]:
+    """Of every head that looks at the source, what "it" gives to each of the source's pieces."""
+    trace, _, written = run.trace(text, parts=("encoder.self", "decoder.cross"), tag=FRENCH)
+    read = [place for place, (_, word) in enumerate(_words(run, text)) if word == "it"]
+    last = [place for place, piece in enumerate(written) if piece.strip("▁").removeprefix("qu'") in ("il", "elle")]
+    chosen = [last[-1] - 1] if last else [len(written) - 1]
+    model = run.recipe.model
+    rows: list[tuple[Head, Tensor]] = []
+    parts: list[tuple[Part, int, list[int]]] = [
+        ("encoder.self", model.encoder_layers, read), ("decoder.cross", model.decoder_layers, chosen)
+    ]  # fmt: skip
+    for part, layers, places in parts:
+        for layer in range(layers):
+            weights = trace[f"{part}.{layer}.weights"][0]
+            rows += [((part, layer, head), weights[head, places].mean(0)) for head in range(model.heads)]
+    return rows
+
+
+def _by_word(row: Tensor, pieces: Pieces) -> list[float]:
+    """Weights of words: the sum over their pieces."""
+    sums = [0.0] * (max(number for number, _ in pieces) + 1)
+    for (number, _), weight in zip(pieces, row.tolist(), strict=True):
+        sums[number] += weight
+    return sums

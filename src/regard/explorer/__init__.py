@@ -1,0 +1,1 @@
+"""Looking at a run: its report, and what its heads look at."""
