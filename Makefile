@@ -7,8 +7,7 @@ INSTALLED := .venv/installed
 .PHONY: demo test check format pages clean
 
 demo: $(INSTALLED)
-	$(BIN)/regard cost --table3
-	$(BIN)/regard verify
+	$(BIN)/regard demo
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest

@@ -60,11 +60,14 @@ def described(outcome: "Outcome") -> str:
     place = (
         "the encoder, where it is read" if part == "encoder.self" else "the decoder, where il or elle is chosen for it"
     )
+    as_animal, as_place = found.means
     lines += [
         "",
-        f'The head in which "it" looks at what it stands for: head {head} of layer {layer} in {place}',
-        f"(counted from 0). In {found.right:.0%} of held-out sentences it looks more at that noun than at the other,",
-        f"on average by {found.margin:.2f} of its attention.",
+        f'The head in which "it" looks most at what it stands for: head {head} of layer {layer} (counted from 0)',
+        f"in {place}. Mean weights in held-out sentences:",
+        "                             the animal  the place  the adjective",
+        f'  where "it" is the animal  {as_animal[0]:11.2f} {as_animal[1]:10.2f} {as_animal[2]:14.2f}',
+        f'  where "it" is the place   {as_place[0]:11.2f} {as_place[1]:10.2f} {as_place[2]:14.2f}',
     ]
     for text, row in outcome.rows:
         lines += ["", f"  {text}"]

@@ -20,13 +20,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     from regard.errors import InputError
     from regard.tasks.run import load
-    from regard.text import lines
+    from regard.text import lines, lines_of
 
     opened = load(arguments.run)
     if arguments.beam is not None and arguments.beam < 1:
         raise InputError(f"--beam = {arguments.beam}: must be 1 or more")
     with ExitStack() as stack:
-        source = lines(arguments.file) if arguments.file else (line.rstrip("\n") for line in sys.stdin)
+        source = lines(arguments.file) if arguments.file else lines_of(sys.stdin.buffer, "standard input")
         target = stack.enter_context(open(arguments.output, "w", encoding="utf-8")) if arguments.output else sys.stdout
         while block := list(islice(source, 512 if arguments.file else 64)):
             for translation in opened.translate(block, beam=arguments.beam, tag=arguments.tag):

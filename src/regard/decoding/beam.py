@@ -116,7 +116,12 @@ def _finish(
 
 
 def _cannot_improve(search: _Search, best: float, beam: int, penalty: float) -> bool:
-    """Whether enough answers are done and the best unfinished one, at the length that suits it, is worse than all."""
+    """Whether enough answers are done and the best unfinished one, at the length that suits it, is worse than all.
+
+    A beam of one is greedy: it ends with its first answer, however the penalty would weigh the second likeliest piece.
+    """
+    if beam == 1:
+        return bool(search.done)
     if len(search.done) < beam or best == float("-inf"):
         return len(search.done) >= beam
     kept = sorted(answer.score for answer in search.done)[-beam]

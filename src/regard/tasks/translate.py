@@ -129,15 +129,16 @@ class Translator:
         self, texts: Sequence[str], tags: Sequence[str | None] | None = None, *, beam: int | None = None,
         length_penalty: float | None = None,
     ) -> list[list[Translation]]:  # fmt: skip
-        """Each text's answers, best first. Texts are searched in batches of like length."""
+        """Each text's answers, best first; an empty text's is empty. Texts are searched in batches of like length."""
         decoding: DecodingConfig = self.recipe.decoding
         lower = self.recipe.data.lowercase
         rows = [
             (text.lower() if lower else text, tag) for text, tag in zip(texts, tags or [None] * len(texts), strict=True)
         ]
         sources = encode_sources(self.source_tokenizer, rows)
-        answers: list[list[Translation]] = [[] for _ in texts]
-        for batch in _by_length(sources, beam or decoding.beam):
+        answers = [[Translation(text="", score=0.0, tokens=(), ended=True)] for _ in texts]
+        said = [row for row, text in enumerate(texts) if text.strip()]  # asked for nothing, a model makes something up
+        for batch in _by_length(sources, said, beam or decoding.beam):
             found = self._search(
                 [sources[row] for row in batch], beam=beam or decoding.beam,
                 length_penalty=decoding.length_penalty if length_penalty is None else length_penalty,
@@ -190,9 +191,9 @@ def check_recipe(recipe: Recipe) -> None:
         )
 
 
-def _by_length(sources: list[list[int]], beam: int) -> Iterator[list[int]]:
-    """Rows in batches of like length, the longest first so that memory is taken once."""
-    order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
+def _by_length(sources: list[list[int]], rows: list[int], beam: int) -> Iterator[list[int]]:
+    """These rows in batches of like length, the longest first so that memory is taken once."""
+    order = sorted(rows, key=lambda row: -len(sources[row]))
     batch: list[int] = []
     for row in order:
         widest = len(sources[batch[0]]) if batch else len(sources[row])

@@ -1,7 +1,7 @@
 """Text: reading corpora, leaving rows out, and cutting text into pieces. Special ids live only here."""
 
 from regard.text.corpus import LabelledText, TextPair, read_labelled, read_pairs, read_texts, training_sets
-from regard.text.files import Chunk, lines
+from regard.text.files import Chunk, lines, lines_of
 from regard.text.filters import FilterReport, PairFilter, length_fault
 from regard.text.llama2c import read_llama2c_tokenizer
 from regard.text.subwords import SubwordTokenizer
@@ -11,6 +11,7 @@ from regard.text.vocabulary import ByteTokenizer, CharTokenizer, WordTokenizer
 
 __all__ = [
     "ByteTokenizer", "CharTokenizer", "Chunk", "FilterReport", "Ids", "LabelledText", "PairFilter", "Specials",
-    "SubwordTokenizer", "TextPair", "Tokenizer", "WordTokenizer", "length_fault", "lines", "load_tokenizer",
-    "read_labelled", "read_llama2c_tokenizer", "read_pairs", "read_texts", "train_tokenizer", "training_sets",
+    "SubwordTokenizer", "TextPair", "Tokenizer", "WordTokenizer", "length_fault", "lines", "lines_of",
+    "load_tokenizer", "read_labelled", "read_llama2c_tokenizer", "read_pairs", "read_texts", "train_tokenizer",
+    "training_sets",
 ]  # fmt: skip

@@ -45,18 +45,23 @@ def check_files(paths: Sequence[str | Path]) -> None:
 
 def lines(path: str | Path) -> Iterator[str]:
     """The file's lines without their ends; a last line needs no end."""
-    number = 0
     with _open(path) as file:
-        try:
-            for number, raw in enumerate(file, 1):
-                if number == 1:
-                    raw = raw.removeprefix(_BOM)
-                end = 2 if raw.endswith(b"\r\n") else 1 if raw.endswith(b"\n") else 0
-                yield raw[: len(raw) - end].decode()
-        except UnicodeDecodeError as error:
-            raise _not_utf8(path, number, error) from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise _damaged(path, number, error) from None
+        yield from lines_of(file, path)
+
+
+def lines_of(file: BinaryIO, path: str | Path) -> Iterator[str]:
+    """The lines of a file that is open, such as standard input; `path` is what errors call it."""
+    number = 0
+    try:
+        for number, raw in enumerate(file, 1):
+            if number == 1:
+                raw = raw.removeprefix(_BOM)
+            end = 2 if raw.endswith(b"\r\n") else 1 if raw.endswith(b"\n") else 0
+            yield raw[: len(raw) - end].decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, number, error) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(path, number, error) from None
 
 
 def chunks(path: str | Path, size: int = _CHUNK) -> Iterator[Chunk]:
@@ -89,8 +94,11 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f"{path.name}.part")
-    half.write_bytes(content)
-    os.replace(half, path)
+    try:
+        half.write_bytes(content)
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
 
 
 def _open(path: str | Path) -> BinaryIO:

@@ -49,6 +49,8 @@ class Progress:
     """validations since"""
     validated: int = 0
     """the update after which the last validation was"""
+    owed: bool = False
+    """whether a validation was due when the run was stopped"""
     finished: bool = False
 
 
@@ -57,8 +59,11 @@ def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]
     home = folder / CHECKPOINTS
     home.mkdir(parents=True, exist_ok=True)
     place = home / f"step-{progress.step:08d}"
+    while place.exists():  # the same step again; what is there may be all there is, and stays until this one is whole
+        place = place.with_name(f"{place.name}-again")
     beside = home / f".{place.name}.part"
-    shutil.rmtree(beside, ignore_errors=True)
+    for left in home.glob(".step-*.part"):  # of a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     try:
         beside.mkdir()
         random = {"random": torch.get_rng_state()}
@@ -71,7 +76,6 @@ def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        shutil.rmtree(place, ignore_errors=True)
         beside.rename(place)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The journal of a run: `journal.jsonl`, a line for each event, in the order in which they happened."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -47,4 +48,4 @@ def _mend(path: Path) -> None:
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if whole != content:
-        path.write_bytes(whole)
+        os.truncate(path, len(whole))

@@ -123,9 +123,9 @@ class _Loop(Generic[B]):
 
     def run(self, asked: list[int]) -> None:
         """Update after update, with validations and checkpoints between, to the end."""
-        if self.progress.finished:
-            self.watcher.say(f"already finished after {self.progress.step:,} updates")
-            return
+        before = self.progress
+        if before.owed:
+            self._validate()
         stream = BatchStream(
             self.job.store,
             tokens_per_batch=self.config.tokens_per_batch,
@@ -140,15 +140,20 @@ class _Loop(Generic[B]):
                 if done >= 1 or self._waited_enough():
                     break
                 self._learn(update, done)
+                due = self._validation_is_due(update)
                 if self.machines.agree(float(bool(asked))):
+                    self.progress = replace(self.progress, owed=due)
                     self._save()
                     self._note("interrupted", step=self.progress.step)
                     return
-                if self._validation_is_due(update):
+                if due:
                     self._validate()
                 elif self.machines.agree(float(time.monotonic() - self.saved_at > 60 * self.config.checkpoint_minutes)):
                     self._save()
-        if self.progress.validated < self.progress.step:
+        if before.finished and self.progress.step == before.step:
+            self.watcher.say(f"already finished after {before.step:,} updates")
+            return
+        if self.progress.validated < self.progress.step or self.progress.best is None:
             self._validate()
         self.progress = replace(self.progress, finished=True)
         self._save()
@@ -188,6 +193,7 @@ class _Loop(Generic[B]):
         self.progress = replace(
             progress, step=step, epoch=update.after.epoch, batch=update.after.batch, seconds=now - self.started,
             tokens=progress.tokens + update.tokens, skipped=0 if fine else progress.skipped + 1,
+            finished=False,
         )  # fmt: skip
         speed = update.tokens / (now - began)
         self._note(
@@ -226,8 +232,9 @@ class _Loop(Generic[B]):
         better = best is None or (score > best if higher else score < best)
         step = self.progress.step
         self.progress = replace(
-            self.progress, seconds=time.monotonic() - self.started, validated=step, best=score if better else best,
-            best_step=step if better else self.progress.best_step, waited=0 if better else self.progress.waited + 1,
+            self.progress, seconds=time.monotonic() - self.started, validated=step, owed=False,
+            best=score if better else best, best_step=step if better else self.progress.best_step,
+            waited=0 if better else self.progress.waited + 1,
         )  # fmt: skip
         seconds = round(time.monotonic() - began, 2)
         self._note("validated", step=step, seconds=seconds, better=better, **scores)

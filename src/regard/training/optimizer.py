@@ -123,10 +123,7 @@ class FlatAdam:
             prefix = f"adam.{number}."
             found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             if found:
-                self._adam.state[leaf] = {
-                    name: value.clone() if name == "step" else value.to(leaf.device).clone()
-                    for name, value in found.items()
-                }
+                self._adam.state[leaf] = {name: value.to(leaf.device).clone() for name, value in found.items()}
         self._show()
 
 
