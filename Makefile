@@ -10,7 +10,7 @@ demo: $(INSTALLED)
 	$(BIN)/regard demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 check: $(INSTALLED)
 	$(BIN)/ruff check
