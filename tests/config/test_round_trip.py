@@ -21,7 +21,10 @@ PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 TEXT = st.lists(NASTY | PLAIN, max_size=6).map("".join)
 OPTIONAL_TEXT = TEXT.filter(lambda text: text != "none")  # where text may also be none, the word means that
 
-SHARES = {"dropout", "attention_dropout", "activation_dropout", "sampling", "beta1", "beta2", "ema", "label_smoothing"}
+SHARES = {
+    "dropout", "attention_dropout", "activation_dropout", "sampling", "beta1", "beta2", "ema", "label_smoothing",
+    "valid_share",
+}  # fmt: skip
 ABOVE_ONE = st.floats(1.0, 100.0) | st.floats(1.0, allow_infinity=False)
 BOUND = {
     "heads": st.just(8), "kv_heads": st.sampled_from([None, 1, 2, 8]), "source_vocabulary": st.none(),

@@ -48,7 +48,7 @@ class Screen:
 
     def validated(self, progress: "Progress", scores: dict[str, float], *, better: bool) -> None:
         """A line of scores."""
-        shown = "  ".join(f"{name} {value:.2f}" for name, value in scores.items())
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
         minutes = progress.seconds / 60
         mark = "  best so far" if better else ""
         self.say(f"{minutes:5.1f} min  update {progress.step:>6,}  {shown}  {self._speed:,.0f} tokens/s{mark}")

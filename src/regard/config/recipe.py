@@ -49,6 +49,10 @@ class DataConfig:
     """like train: watched while training"""
     test: tuple[str, ...] = ()
     """like train: scored once at the end"""
+    valid_share: float = 0.0
+    """generate: share at the end of each training set that is held out and watched, where valid is not stated"""
+    continuous: bool | None = None
+    """generate: prompts go on from any place of a text, and have no begin before them; none: if most text is long"""
     sets: tuple[DataSet, ...] = ()
     """more training sets, each a [[data.sets]] table with files, weight and tag"""
     tag: str | None = None
@@ -60,7 +64,7 @@ class DataConfig:
     target_field: str = "2"
     """column number (of a .tsv) or JSON key of the target text; in .jsonl a number stands for the key target"""
     max_length: int = 256
-    """longest text in pieces; longer ones are counted and left out of training"""
+    """longest text in pieces; longer ones are counted and left out of training (generate: read in windows so long)"""
     max_ratio: float | None = None
     """leave out pairs one side of which has this many times the other's pieces"""
     drop_duplicates: bool = False
@@ -76,6 +80,8 @@ class DataConfig:
             raise InputError(f"data.max_length = {self.max_length}: must be 1 or more")
         if self.max_ratio is not None and self.max_ratio < 1:
             raise InputError(f"data.max_ratio = {self.max_ratio}: must be 1 or more")
+        if not 0 <= self.valid_share < 1:
+            raise InputError(f"data.valid_share = {self.valid_share}: must be at least 0 and below 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +203,8 @@ class Recipe:
 DEFAULT_PRESET = "small"
 PAPER_TRAINING: Values = {"schedule": "paper", "learning_rate": 1.0, "warmup": 4000, "clip": None}
 """How "Attention Is All You Need" trained its base and big models."""
+TASK_TRAINING: dict[str, Values] = {"generate": {"label_smoothing": 0.0}}
+"""What a task trains with unless the recipe says otherwise: perplexity is of the text as it is."""
 
 
 def recipe_from(values: Mapping[str, object]) -> Recipe:
@@ -214,7 +222,9 @@ def recipe_from(values: Mapping[str, object]) -> Recipe:
     table["model"] = {"family": FAMILY_OF_TASK[task], **model_values(model)}
     training = table.get("training", {})
     if preset in ("base", "big") and isinstance(training, dict):
-        table["training"] = {**PAPER_TRAINING, **training}
+        training = {**PAPER_TRAINING, **training}
+    if isinstance(training, dict):
+        table["training"] = {**TASK_TRAINING.get(task, {}), **training}
     return build(Recipe, table)
 
 

@@ -5,6 +5,7 @@ target is read from `begin` on and written up to `end`, and a labelled text stan
 `pad`; behind a row's length nothing means anything, and losses leave it out by the lengths.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -123,8 +124,57 @@ class LabelledBatch:
         )
 
 
-Batch = PairBatch | LabelledBatch
-"""Either of them."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextBatch:
+    """B rows of a language model's text, T pieces long."""
+
+    index: Tensor
+    """(B,) int64: the rows' numbers in the store"""
+    tokens_in: Tensor
+    """(B, T) int64: what is read"""
+    tokens_out: Tensor
+    """(B, T) int64: the piece that follows each"""
+    lengths: Tensor
+    """(B,) int64, of both alike"""
+    positions: Tensor | None
+    """(B, T) int64: counted from 0 in each of a row's documents; none where each row is of one"""
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def tokens(self) -> int:
+        """Pieces that are told."""
+        return int(self.lengths.sum())
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on a device."""
+        return type(self)(
+            index=self.index.to(device),
+            tokens_in=self.tokens_in.to(device),
+            tokens_out=self.tokens_out.to(device),
+            lengths=self.lengths.to(device),
+            positions=None if self.positions is None else self.positions.to(device),
+        )
+
+    def cut(self, count: int) -> tuple[Self, ...]:
+        """`count` parts, as those of a `PairBatch`."""
+        return (self,) if count == 1 else tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+
+    def _rows(self, start: int, end: int) -> Self:
+        rows = slice(start, end)
+        width = slice(0, _longest(self.lengths[rows]))
+        return type(self)(
+            index=self.index[rows],
+            tokens_in=self.tokens_in[rows, width].contiguous(),
+            tokens_out=self.tokens_out[rows, width].contiguous(),
+            lengths=self.lengths[rows],
+            positions=None if self.positions is None else self.positions[rows, width].contiguous(),
+        )
+
+
+Batch = PairBatch | LabelledBatch | TextBatch
+"""Any of them."""
 
 
 def pair_batch(
@@ -148,6 +198,29 @@ def labelled_batch(texts: Ragged, labels: Tensor, index: NDArray[np.integer], *,
     """All these texts as one batch; `index` gives the numbers they go by."""
     filled, lengths = fill(texts, specials, begin=True, end=True)
     return LabelledBatch(index=torch.from_numpy(index.astype(np.int64)), texts=filled, lengths=lengths, labels=labels)
+
+
+def text_batch(rows: Sequence[Sequence[NDArray[np.int64]]], index: NDArray[np.integer], *, pad: int) -> TextBatch:
+    """Rows of documents, specials included, as one batch: each document's last piece is only told, never read."""
+    lengths = [sum(len(part) - 1 for part in parts) for parts in rows]
+    shape = (len(rows), max(lengths, default=0))
+    read, told = np.full(shape, pad), np.full(shape, pad)
+    positions = np.tile(np.arange(shape[1]), (shape[0], 1))
+    for row, parts in enumerate(rows):
+        place = 0
+        for part in parts:
+            end = place + len(part) - 1
+            read[row, place:end], told[row, place:end] = part[:-1], part[1:]
+            positions[row, place:] -= positions[row, place]
+            place = end
+    several = any(len(parts) > 1 for parts in rows)
+    return TextBatch(
+        index=torch.from_numpy(index.astype(np.int64)),
+        tokens_in=torch.from_numpy(read),
+        tokens_out=torch.from_numpy(told),
+        lengths=torch.tensor(lengths, dtype=torch.int64),
+        positions=torch.from_numpy(positions) if several else None,
+    )
 
 
 def fill(rows: Ragged, specials: Specials, *, begin: bool = False, end: bool = False) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from regard.models.shared import at_most, needed
 from regard.nn.blocks import Embedding, Stack
 from regard.nn.cache import Cache, empty_cache
 from regard.nn.initial import initialise
+from regard.nn.masks import within_documents
 from regard.nn.positions import PositionEncoding
 from regard.nn.trace import Trace
 
@@ -30,13 +31,19 @@ class DecoderOnly(nn.Module):
         self.decoder = Stack(config, "decoder.self")
         initialise(self, config)
 
-    def forward(self, tokens_BT: Tensor, *, trace: Trace | None = None) -> Tensor:
-        """The states from which each next piece is told, all steps at once, (B, T, D)."""
-        places = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)[None]
+    def forward(self, tokens_BT: Tensor, *, positions_BT: Tensor | None = None, trace: Trace | None = None) -> Tensor:
+        """The states from which each next piece is told, all steps at once, (B, T, D).
+
+        `positions_BT` are stated for rows that hold several documents: each begins at 0, and none sees another.
+        """
+        length, mask = tokens_BT.shape[1], self.decoder.mask
+        if positions_BT is not None:
+            mask = within_documents(mask, positions_BT)
+        places = torch.arange(length, device=tokens_BT.device)[None] if positions_BT is None else positions_BT
         x = self.embedding(
-            tokens_BT, self.pieces.weight, positions=places, furthest=tokens_BT.shape[1], part="decoder", trace=trace
+            tokens_BT, self.pieces.weight, positions=places, furthest=length, part="decoder", trace=trace
         )
-        states: Tensor = self.decoder(x, mask=self.decoder.mask, trace=trace)
+        states: Tensor = self.decoder(x, mask=mask, positions=positions_BT, trace=trace)
         return states
 
     @property

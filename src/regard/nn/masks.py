@@ -221,6 +221,36 @@ class Matrix(Mask):
 
 
 @dataclass(frozen=True, eq=False)
+class Documents(Mask):
+    """Several documents in one row, none of which sees another. Made by `within_documents`."""
+
+    numbers: Tensor
+    """(B, N): which document each place belongs to"""
+
+    def draw(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return _at(self.numbers, queries)[..., :, None] == _at(self.numbers, keys)[..., None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Restarted(Mask):
+    """A mask whose positions are counted anew in each document of a row. Made by `within_documents`."""
+
+    mask: Mask
+    positions: Tensor
+    """(B, N): each place's position in its document"""
+
+    def draw(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return self.mask.draw(_at(self.positions, queries), _at(self.positions, keys))
+
+
+def _at(table_BN: Tensor, places: Tensor) -> Tensor:
+    """The table's values at places (B or 1, …); places beyond it, which nobody looks at, read its ends."""
+    rows = max(table_BN.shape[0], places.shape[0])
+    index = places.expand(rows, *places.shape[1:]).clamp(0, table_BN.shape[1] - 1)
+    return table_BN.expand(rows, -1).gather(1, index.flatten(1)).view(index.shape)
+
+
+@dataclass(frozen=True, eq=False)
 class Both(Mask):
     """What all of its parts show. Made by `&`."""
 
@@ -291,3 +321,9 @@ def global_sliding(window: int, positions: Sequence[int]) -> Mask:
 def matrix(seen: Tensor) -> Mask:
     """Any boolean matrix (queries, keys), with a batch in front if rows differ."""
     return Matrix(seen)
+
+
+def within_documents(mask: Mask, positions: Tensor) -> Mask:
+    """The mask inside each document of packed rows; `positions` (B, N) begin at 0 in each document."""
+    inside = mask if mask.shift_invariant else Restarted(mask, positions)
+    return inside & Documents((positions == 0).cumsum(-1))

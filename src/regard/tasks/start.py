@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from regard.config import Recipe, read_recipe
 from regard.errors import InputError
 from regard.runs.folder import RECIPE, write_whole
+from regard.tasks.generate import GenerateJob
 from regard.tasks.translate import TranslateJob
 from regard.training.checkpoint import Progress
-from regard.training.loop import Watcher, run_training
+from regard.training.loop import Job, Watcher, run_training
 from regard.training.machines import Machines, join_machines
 from regard.training.precision import choose_precision
 
@@ -50,13 +52,23 @@ class Silent:
         """Nothing."""
 
 
-def _job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machines) -> TranslateJob:
+class TaskJob(Job[Any], Protocol):
+    """A job that also knows its recipe, with what was found out from the data."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """As resolved."""
+
+
+def _job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machines) -> TaskJob:
     """The one place where a task is chosen."""
     match recipe.task:
         case "translate":
             return TranslateJob(recipe, out, say, device=machines.device)
+        case "generate":
+            return GenerateJob(recipe, out, say, device=machines.device)
         case _:
-            raise InputError(f"task = {recipe.task!r}: cannot be trained yet; there is translate")
+            raise InputError(f"task = {recipe.task!r}: cannot be trained yet; there are translate and generate")
 
 
 def _claim(recipe: Recipe, folder: Path) -> None:
@@ -79,4 +91,4 @@ def _lasting(recipe: Recipe) -> Recipe:
         recipe.training, minutes=None, steps=None, epochs=None, patience=None, checkpoint_minutes=1.0, accumulate=1
     )
     model = replace(recipe.model, vocabulary=None, source_vocabulary=None)
-    return replace(recipe, training=training, model=model)
+    return replace(recipe, data=replace(recipe.data, continuous=None), training=training, model=model)

@@ -98,6 +98,11 @@ class Tokenizer(ABC):
         text = b"".join(self._surface(id) or b"" for id in ids).decode("utf-8", errors="replace")
         return text if continued else text.removeprefix(self._prefix)
 
+    def size_of(self, ids: Iterable[int]) -> int:
+        """Bytes that the ids write, inside a text."""
+        surfaces = self._surfaces
+        return sum(len(surfaces[id] or b"") for id in ids)
+
     def pieces(self, text: str) -> list[str]:
         """The text's pieces as people see them."""
         return [self.piece(id) for id in self.encode(text)]
