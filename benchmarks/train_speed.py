@@ -1,6 +1,7 @@
 """How fast training is, beside transformers' Marian and torch's own nn.Transformer: same data, same batches, one run.
 
-    python benchmarks/train_speed.py [--presets small base] [--seconds 30] [--pairs 29000]
+    python benchmarks/train_speed.py [--presets small base] [--seconds 30]
+    python benchmarks/train_speed.py --task generate [--updates 2000]
 
 Multi30k French to English if it is there (`REGARD_DATA`, or ../shared/data), else sentences of the demonstration's
 grammar. Batches are regard's own: 4,096 target pieces, padding included. Each side trains for `--seconds` after a
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from language_models import compare_language_models
 
 from regard.config import ModelConfig, TrainingConfig, model_preset, recipe_from
 from regard.data import BatchStream, PairBatch
@@ -36,10 +38,14 @@ Step = Callable[[PairBatch, int], None]
 def main() -> None:
     """Run all sides at each size and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", choices=["translate", "generate"], default="translate")
+    parser.add_argument("--updates", type=int, default=2000, help="of --task generate")
     parser.add_argument("--presets", nargs="+", default=["small", "base"])
     parser.add_argument("--seconds", type=float, default=30)
     arguments = parser.parse_args()
     keep_memory()
+    if arguments.task == "generate":
+        return compare_language_models(updates=arguments.updates)
     rate = product_rate(torch.bfloat16, torch.device("cpu"), rows=4096)
     job, source = prepare()
     conditions = {

@@ -15,6 +15,7 @@ from regard.nn.initial import initialise
 from regard.nn.masks import within_documents
 from regard.nn.positions import PositionEncoding
 from regard.nn.trace import Trace
+from regard.nn.windowed import WindowCache, window_cache
 
 
 class DecoderOnly(nn.Module):
@@ -58,10 +59,20 @@ class DecoderOnly(nn.Module):
             trace.keep("decoder.logits", scores)
         return scores
 
-    def start(self, *, rows: int, capacity: int) -> Cache:
-        """An empty cache, with room for `capacity` pieces a row."""
-        weight = self.pieces.weight
-        return empty_cache(self.config, rows=rows, capacity=capacity, device=weight.device, dtype=weight.dtype)
+    def start(self, *, rows: int, capacity: int, bounded: bool = False) -> Cache:
+        """An empty cache, with room for `capacity` pieces a row.
+
+        `bounded`: where attention looks through a window, what lies behind it is forgotten, so that memory stays the
+        same however many pieces come.
+        """
+        device, dtype = self.pieces.weight.device, self.pieces.weight.dtype
+        if bounded:
+            cache = window_cache(
+                self.config, self.decoder.mask, rows=rows, capacity=capacity, device=device, dtype=dtype
+            )
+            if cache is not None:
+                return cache
+        return empty_cache(self.config, rows=rows, capacity=capacity, device=device, dtype=dtype)
 
     def step(
         self, tokens_BT: Tensor, cache: Cache, *, counts: list[int] | None = None, trace: Trace | None = None
@@ -70,6 +81,8 @@ class DecoderOnly(nn.Module):
 
         `counts` says how many of a row's tokens are real; the others are at its end and are forgotten.
         """
+        if isinstance(cache, WindowCache) and tokens_BT.shape[1] > cache.most and trace is None:
+            return self._in_parts(tokens_BT, cache, counts or [tokens_BT.shape[1]] * cache.rows)
         step = cache.open(self.decoder.mask, tokens_BT.shape[1])
         x = self.embedding(
             tokens_BT, self.pieces.weight, positions=step.positions, furthest=at_most(step.furthest, self.config),
@@ -78,3 +91,12 @@ class DecoderOnly(nn.Module):
         states: Tensor = self.decoder(x, mask=self.decoder.mask, cache=cache, step=step, trace=trace)
         cache.close(step, counts)
         return states
+
+    def _in_parts(self, tokens_BT: Tensor, cache: WindowCache, counts: list[int]) -> Tensor:
+        """The same, as many tokens at a time as a windowed cache takes."""
+        states = []
+        for start in range(0, tokens_BT.shape[1], cache.most):
+            part = tokens_BT[:, start : start + cache.most]
+            real = [min(max(count - start, 0), part.shape[1]) for count in counts]
+            states.append(self.step(part, cache, counts=real))
+        return torch.cat(states, dim=1)
