@@ -28,7 +28,7 @@ SHARES = {
 ABOVE_ONE = st.floats(1.0, 100.0) | st.floats(1.0, allow_infinity=False)
 BOUND = {
     "heads": st.just(8), "kv_heads": st.sampled_from([None, 1, 2, 8]), "source_vocabulary": st.none(),
-    "relative_buckets": st.sampled_from([4, 32]),
+    "relative_buckets": st.sampled_from([4, 32]), "hidden_share": st.floats(0.01, 0.99),
 }  # fmt: skip
 """Fields that must fit others: few values, so that most draws are valid."""
 

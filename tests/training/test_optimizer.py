@@ -132,15 +132,25 @@ def test_the_model_sees_rounded_weights_and_the_optimizer_keeps_whole_ones():
     assert torch.equal(torch.cat([p.flatten() for p in adam.parameters]), whole.bfloat16())
 
 
-def test_weights_that_do_not_learn_are_left_alone():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_that_do_not_learn_are_left_alone(dtype):
+    """They were once missing from what is kept, so that a run with frozen weights could not be opened."""
     net = model()
     net[0].weight.requires_grad_(False)
     before = net[0].weight.clone()
-    adam = FlatAdam(net, TrainingConfig(), torch.float32)
-    assert "0.weight" not in adam.named_weights()
+    adam = FlatAdam(net, TrainingConfig(), dtype)
+    assert "0.weight" not in adam.names
     learn(net)
     adam.step(0.1, adam.collect())
-    assert torch.equal(net[0].weight, before)
+    assert torch.equal(net[0].weight, before.to(dtype))
+    assert set(adam.named_weights()) == {name for name, _ in net.named_parameters()}
+    assert torch.equal(adam.named_weights()["0.weight"], before)
+    other = model()
+    other[0].weight.requires_grad_(False)
+    resumed = FlatAdam(other, TrainingConfig(), dtype)
+    resumed.load(adam.state())
+    assert torch.equal(other[0].weight, before.to(dtype))
+    assert torch.equal(resumed.named_weights()["0.weight"], before)
 
 
 def test_all_of_the_state_goes_to_the_weights_device(monkeypatch):

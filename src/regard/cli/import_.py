@@ -3,19 +3,25 @@
 import argparse
 from pathlib import Path
 
-EXAMPLE = "regard import stories260K --out runs/stories"
+EPILOG = """examples:
+  regard import stories260K --out runs/stories
+  regard import all-MiniLM-L6-v2 --out runs/minilm
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State what the command takes."""
     parser.add_argument(
-        "path", metavar="PATH", type=Path, help="the model: a llama2.c checkpoint (.bin), or its folder"
+        "path",
+        metavar="PATH",
+        type=Path,
+        help="the model: a llama2.c checkpoint (.bin) or its folder, or a folder of a BERT as transformers saves it",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run folder to make")
     parser.add_argument(
         "--tokenizer", metavar="FILE", type=Path, help="the tokeniser's file, where it does not lie beside the model"
     )
-    parser.epilog = f"example:\n  {EXAMPLE}"
+    parser.epilog = EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,4 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{model.family}, {parameters:,} parameters, {layers} layer{'s' * (layers != 1)}, "
         f"vocabulary of {imported.tokenizer.size:,} pieces"
     )
+    if labels := imported.recipe.data.labels:
+        print(f"labels: {', '.join(labels)}")
+    if imported.unused:
+        print(f"left out, having no place here: {', '.join(imported.unused)}")
     return 0

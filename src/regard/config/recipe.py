@@ -11,6 +11,7 @@ from typing import Literal
 
 from regard.config.model import Family, ModelConfig, Values, preset_values
 from regard.config.plain import build, to_plain, to_toml
+from regard.config.start import started
 from regard.errors import InputError, nearest
 
 Task = Literal["translate", "generate", "classify"]
@@ -62,7 +63,14 @@ class DataConfig:
     source_field: str = "1"
     """column number (of a .tsv) or JSON key of the source text; in .jsonl a number stands for the key source"""
     target_field: str = "2"
-    """column number (of a .tsv) or JSON key of the target text; in .jsonl a number stands for the key target"""
+    """column number (of a .tsv) or JSON key of the target text; in .jsonl a number stands for the key target;
+    classify: of the label"""
+    second_field: str | None = None
+    """classify: column number or JSON key of a second text, where two texts have one label"""
+    labels: tuple[str, ...] = ()
+    """classify: all labels in their order; none: those of the training text, sorted"""
+    several_labels: bool | None = None
+    """classify: a text may have any number of labels; none: as the training text shows"""
     max_length: int = 256
     """longest text in pieces; longer ones are counted and left out of training (generate: read in windows so long)"""
     max_ratio: float | None = None
@@ -82,14 +90,18 @@ class DataConfig:
             raise InputError(f"data.max_ratio = {self.max_ratio}: must be 1 or more")
         if not 0 <= self.valid_share < 1:
             raise InputError(f"data.valid_share = {self.valid_share}: must be at least 0 and below 1")
+        if len(set(self.labels)) < len(self.labels):
+            twice = next(label for label in self.labels if self.labels.count(label) > 1)
+            raise InputError(f"data.labels: {twice!r} stands twice")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokensConfig:
     """How text is cut into pieces."""
 
-    kind: Literal["bpe", "unigram", "word", "char", "byte"] = "bpe"
-    """bpe and unigram learn pieces from the training text; word, char and byte take what they are called"""
+    kind: Literal["bpe", "unigram", "word", "char", "byte", "wordpiece"] = "bpe"
+    """bpe and unigram learn pieces from the training text; word, char and byte take what they are called; wordpiece
+    comes with an imported model"""
     size: int = 8000
     """pieces to learn (bpe, unigram, word); a small text may give fewer"""
     joint: bool = True
@@ -109,8 +121,22 @@ class TokensConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How long, how fast and how carefully to learn."""
+    """What to start from, what to learn, how long, how fast and how carefully."""
 
+    start_from: str | None = None
+    """run folder (imported ones too) whose model, weights and pieces are gone on with; none: first values"""
+    freeze: tuple[str, ...] = ()
+    """weights that do not learn: their names or beginnings of them, such as pieces, embedding, encoder.layers.0"""
+    objective: Literal["task", "masked", "contrastive"] = "task"
+    """classify: the labels; or, before them, hidden pieces of plain text (BERT), or the two texts of each pair"""
+    hidden_share: float = 0.15
+    """masked: share of the pieces that are to be told; of these 80 % are hidden, 10 % are others, 10 % stay"""
+    whole_words: bool = False
+    """masked: hide all pieces of a word together"""
+    temperature: float = 0.05
+    """contrastive: what cosines are divided by"""
+    class_weights: Literal["equal", "balanced"] = "equal"
+    """classify: whether every text counts the same, or every label"""
     minutes: float | None = None
     """stop after this time; the first limit reached counts, and without any it is 10 epochs"""
     steps: int | None = None
@@ -158,9 +184,13 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InputError(f"training.{name} = {value}: must be above 0")
-        for name in ("tokens_per_batch", "accumulate", "learning_rate", "epsilon", "checkpoint_minutes"):
+        for name in (
+            "tokens_per_batch", "accumulate", "learning_rate", "epsilon", "checkpoint_minutes", "temperature"
+        ):  # fmt: skip
             if getattr(self, name) <= 0:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be above 0")
+        if not 0 < self.hidden_share < 1:
+            raise InputError(f"training.hidden_share = {self.hidden_share}: must be above 0 and below 1")
         for name in ("label_smoothing", "beta1", "beta2", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be at least 0 and below 1")
@@ -219,8 +249,12 @@ def recipe_from(values: Mapping[str, object]) -> Recipe:
     if not isinstance(model, dict):
         raise InputError(f"model = {model!r}: must be a table")
     preset = str(model.get("preset", DEFAULT_PRESET))
-    table["model"] = {"family": FAMILY_OF_TASK[task], **model_values(model)}
     training = table.get("training", {})
+    start = training.get("start_from", "none") if isinstance(training, dict) else "none"
+    if start == "none":
+        table["model"] = {"family": FAMILY_OF_TASK[task], **model_values(model)}
+    else:
+        table = started({**table, "model": {"family": FAMILY_OF_TASK[task], **model}}, str(start))
     if preset in ("base", "big") and isinstance(training, dict):
         training = {**PAPER_TRAINING, **training}
     if isinstance(training, dict):

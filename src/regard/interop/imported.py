@@ -34,6 +34,8 @@ class Imported:
     recipe: Recipe
     tokenizer: Tokenizer
     model: Model
+    unused: tuple[str, ...] = ()
+    """weights that were left out on purpose: they have no place in the model"""
 
 
 def renamed(weights: Mapping[str, Tensor], table: Table, *, source: str) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from regard.config import ModelConfig
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.models.shared import load_weights
+from regard.models.shared import Started, freeze, load_weights, start_weights
 
 Model = EncoderDecoder | EncoderOnly | DecoderOnly
 """Any of them."""
@@ -21,4 +21,7 @@ def build_model(config: ModelConfig) -> Model:
             return DecoderOnly(config)
 
 
-__all__ = ["DecoderOnly", "EncoderDecoder", "EncoderOnly", "Model", "build_model", "load_weights"]
+__all__ = [
+    "DecoderOnly", "EncoderDecoder", "EncoderOnly", "Model", "Started", "build_model", "freeze", "load_weights",
+    "start_weights",
+]  # fmt: skip

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.models.shared import needed
 from regard.nn.blocks import Embedding, Stack
+from regard.nn.dropout import dropout
 from regard.nn.initial import initialise
 from regard.nn.masks import padding
 from regard.nn.positions import PositionEncoding
@@ -44,23 +45,33 @@ class EncoderOnly(nn.Module):
 
     def pool(self, states_BSD: Tensor, lengths_B: Tensor) -> Tensor:
         """A text's one vector, (B, D): its first token's, the mean, or a mean weighted by a learned attention."""
-        real = torch.arange(states_BSD.shape[1], device=states_BSD.device) < lengths_B[:, None]
-        if self.config.pooling == "first":
-            vector = states_BSD[:, 0]
-        elif self.attend is not None:
+        if self.attend is None:
+            vector = pool(states_BSD, lengths_B, first=self.config.pooling == "first")
+        else:
+            real = torch.arange(states_BSD.shape[1], device=states_BSD.device) < lengths_B[:, None]
             weights = self.attend(states_BSD)[..., 0].masked_fill(~real, float("-inf")).softmax(-1)
             vector = (weights[..., None] * states_BSD).sum(1)
-        else:
-            vector = (states_BSD * real[..., None]).sum(1) / lengths_B[:, None].clamp(min=1)
         return vector if self.pooled is None else self.pooled(vector).tanh()
 
     def logits(self, pooled_BD: Tensor) -> Tensor:
         """A score for each label, (B, labels)."""
         if self.label is None:
             raise ValueError("this model has no labels: set model.labels")
-        scores: Tensor = self.label(pooled_BD)
+        scores: Tensor = self.label(dropout(pooled_BD, self.config.dropout, training=self.training))
         return scores
 
     def piece_logits(self, states: Tensor) -> Tensor:
         """A score for each piece at each place, (…, pieces): for training on masked text."""
         return F.linear(states, self.pieces.weight)
+
+
+def pool(states_BSD: Tensor, lengths_B: Tensor, *, first: bool) -> Tensor:
+    """The first token's state, or the mean of the real ones, (B, D)."""
+    if first:
+        return states_BSD[:, 0]
+    real = torch.arange(states_BSD.shape[1], device=states_BSD.device) < lengths_B[:, None]
+    return (states_BSD * real[..., None]).sum(1) / lengths_B[:, None].clamp(min=1)
+
+
+HEADS = ("attend.", "pooled.", "label.")
+"""beginnings of the names of weights that make one vector of the states and labels of that"""

@@ -1,12 +1,13 @@
 """What the families share: checks of sizes, and of weights as they are loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.errors import InputError
+from regard.errors import InputError, nearest
 
 
 def needed(vocabulary: int | None) -> int:
@@ -44,3 +45,50 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: str
         raise InputError(f"{source}: weights do not fit the model: {shown}")
     for name, parameter in own.items():
         parameter.copy_(weights[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """How a model came by its weights, where not all are another model's."""
+
+    new: tuple[str, ...]
+    """weights that have their first values"""
+    unused: tuple[str, ...]
+    """weights of the other model that have no place here"""
+
+
+def start_weights(
+    model: nn.Module, weights: Mapping[str, Tensor], *, source: str, heads: Sequence[str], fresh: Collection[str] = ()
+) -> Started:
+    """Fill a model with another's weights. Only those whose names begin as `heads` do may be missing or unused.
+
+    Those that begin as `fresh` are not taken over. Whatever else does not fit is refused as by `load_weights`.
+    """
+
+    def is_in(name: str, beginnings: Collection[str]) -> bool:
+        return any(name.startswith(beginning) for beginning in beginnings)
+
+    own = model.state_dict()
+    fits = {name: weight for name, weight in weights.items() if not is_in(name, fresh)}
+    new = [name for name in own if name not in fits and is_in(name, heads)]
+    unused = [name for name in weights if (name not in own or name not in fits) and is_in(name, heads)]
+    taken = {name: weight for name, weight in fits.items() if name not in unused}
+    load_weights(model, {**taken, **{name: own[name].clone() for name in new}}, source=source)
+    return Started(new=tuple(new), unused=tuple(unused))
+
+
+def freeze(model: nn.Module, beginnings: Sequence[str]) -> int:
+    """Let the weights whose names are these, or begin so up to a dot, learn no more; answers with how many numbers."""
+    frozen = 0
+    names = [name for name, _ in model.named_parameters()]
+    for beginning in beginnings:
+        if not any(name == beginning or name.startswith(f"{beginning}.") for name in names):
+            known = {".".join(name.split(".")[:parts]) for name in names for parts in range(1, name.count(".") + 2)}
+            raise InputError(f"training.freeze: no weight is called {beginning!r}; {nearest(beginning, known)}")
+    for name, parameter in model.named_parameters():
+        if any(name == beginning or name.startswith(f"{beginning}.") for beginning in beginnings):
+            parameter.requires_grad_(False)
+            frozen += parameter.numel()
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise InputError(f"training.freeze = {list(beginnings)}: leaves no weight to learn")
+    return frozen

@@ -62,6 +62,8 @@ def train_tokenizer(
             if all(character.isspace() for character in found):
                 raise _no_text()
             tokenizer = CharTokenizer(_vocabulary(found, config, tags, limit=None))
+        case "wordpiece":
+            raise InputError('tokens.kind = "wordpiece": comes with an imported model and is not learned; take "bpe"')
         case "byte":
             return ByteTokenizer(Vocabulary(tags=tuple(tags)))
     if report and tokenizer.size < config.size and config.kind != "char":

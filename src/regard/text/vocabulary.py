@@ -18,11 +18,15 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.text.files import write_whole
+from regard.text.huggingface import KIND as HUGGINGFACE
+from regard.text.huggingface import huggingface_tokenizer
 from regard.text.tokenizer import UNKNOWN_TEXT, Ids, Specials, Tokenizer, check_unicode, unknown_tag
 
 FORMAT = 1
 SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
 """Names of ids 0 to 3, as sentencepiece has them."""
+MASK = "<mask>"
+"""the symbol whose id hides pieces, where there is one; it is given to training like a tag"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +38,7 @@ class Vocabulary:
     byte_fallback: bool = True
     """whether there are pieces for the 256 bytes"""
     tags: tuple[str, ...] = ()
-    """symbols such as <2fr>, one id each, never read from text"""
+    """symbols such as <2fr> and <mask>, one id each, never read from text"""
 
 
 class ListedTokenizer(Tokenizer):
@@ -48,9 +52,10 @@ class ListedTokenizer(Tokenizer):
         spelt = [bytes([byte]) for byte in range(256)] if vocabulary.byte_fallback else []
         listed = [piece.encode() for piece in vocabulary.pieces]
         before = [None] * (len(SPECIAL_NAMES) + len(vocabulary.tags))
+        self._symbols = (*SPECIAL_NAMES, *vocabulary.tags)
         super().__init__(
-            specials=Specials(),
-            tags=vocabulary.tags,
+            specials=Specials(mask=self._symbols.index(MASK) if MASK in vocabulary.tags else None),
+            tags=[tag for tag in vocabulary.tags if tag != MASK],
             surfaces=[*before, *spelt, *listed],
             prefix=" " if self.space_before else "",
         )
@@ -82,7 +87,7 @@ class ListedTokenizer(Tokenizer):
     def piece(self, id: int) -> str:
         """The piece as people see it."""
         self._surface(id)
-        names, first = (*SPECIAL_NAMES, *self.tags), self._first_byte
+        names, first = self._symbols, self._first_byte
         if id < len(names):
             return names[id]
         place = id - len(names)
@@ -94,7 +99,7 @@ class ListedTokenizer(Tokenizer):
         """The id of a tag."""
         if tag not in self.tags:
             raise unknown_tag(tag, self.tags)
-        return len(SPECIAL_NAMES) + self.tags.index(tag)
+        return self._symbols.index(tag)
 
     def save(self, folder: str | Path, name: str = "tokens") -> Path:
         """Write NAME.json."""
@@ -166,10 +171,12 @@ def _rules() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
     return frozenset(marks), re.compile(plain), re.compile(full)
 
 
-def read_vocabulary(path: Path) -> ListedTokenizer:
-    """The tokeniser in a file that `save` wrote."""
+def read_vocabulary(path: Path) -> Tokenizer:
+    """The tokeniser in a file that `save` wrote: a listed one, or one of another program."""
     try:
         content = json.loads(path.read_bytes())
+        if content["kind"] == HUGGINGFACE:
+            return huggingface_tokenizer(content)
         if content["format"] > FORMAT:
             raise InputError(f"{path}: format {content['format']} is newer than this program's, {FORMAT}; update it")
         kinds = {kind.kind: kind for kind in (WordTokenizer, CharTokenizer, ByteTokenizer)}

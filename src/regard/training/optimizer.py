@@ -46,6 +46,9 @@ class FlatAdam:
         )
         for leaf, part in zip(self._leaves, self.gradient.split((matrices, ends[-1] - matrices)), strict=True):
             leaf.grad = part
+        self._still = {name: parameter for name, parameter in model.named_parameters() if not parameter.requires_grad}
+        self._frozen = {name: parameter.detach().float().clone() for name, parameter in self._still.items()}
+        """weights that do not learn, before they are rounded"""
         self._seen = self.weights if dtype == torch.float32 else self.weights.to(dtype)
         model.to(dtype)
         for parameter, place in self._each():
@@ -98,14 +101,15 @@ class FlatAdam:
     def named_weights(self, *, averaged: bool = True) -> dict[str, Tensor]:
         """The float32 weights by name and in shape: the average over time, if one is kept."""
         flat = self.average if averaged and self.average is not None else self.weights
-        return {
+        learned = {
             name: flat[place].view(parameter.shape).clone()
             for name, parameter, place in zip(self.names, self.parameters, self.places, strict=True)
         }
+        return {**learned, **self._frozen}
 
     def state(self) -> dict[str, Tensor]:
         """All that a resumed run needs of it, as flat tensors."""
-        tensors = {"weights": self.weights}
+        tensors = {"weights": self.weights, **{f"frozen.{name}": weight for name, weight in self._frozen.items()}}
         if self.average is not None:
             tensors["average"] = self.average
         for number, leaf in enumerate(self._leaves):
@@ -117,6 +121,9 @@ class FlatAdam:
         """Take over what `state` gave."""
         with torch.no_grad():
             self.weights.copy_(tensors["weights"])
+            for name, parameter in self._still.items():
+                self._frozen[name].copy_(tensors[f"frozen.{name}"])
+                parameter.copy_(self._frozen[name])
             if self.average is not None:
                 self.average.copy_(tensors.get("average", tensors["weights"]))
         for number, leaf in enumerate(self._leaves):
