@@ -233,8 +233,8 @@ class Recipe:
 DEFAULT_PRESET = "small"
 PAPER_TRAINING: Values = {"schedule": "paper", "learning_rate": 1.0, "warmup": 4000, "clip": None}
 """How "Attention Is All You Need" trained its base and big models."""
-TASK_TRAINING: dict[str, Values] = {"generate": {"label_smoothing": 0.0}}
-"""What a task trains with unless the recipe says otherwise: perplexity is of the text as it is."""
+TASK_TRAINING: dict[str, Values] = {"generate": {"label_smoothing": 0.0}, "classify": {"label_smoothing": 0.0}}
+"""What a task trains with unless the recipe says otherwise: perplexity and calibration are of the text as it is."""
 
 
 def recipe_from(values: Mapping[str, object]) -> Recipe:
