@@ -1,0 +1,31 @@
+"""Run folders with random weights, to look at."""
+
+from dataclasses import replace
+
+import torch
+
+from regard.config import recipe_from
+from regard.models import build_model
+from regard.runs import save_run
+from regard.tasks.run import load
+from regard.text import train_tokenizer
+
+LINES = ["the animal didn't cross the street", "it was too tired and too wide", "je suis étudiant", "a bank, a bank"]
+
+
+def make_run(folder, *, seed=3, **model):
+    """A run folder with random weights."""
+    sizes = {"d_model": 16, "heads": 4, "d_ff": 24, "encoder_layers": 2, "decoder_layers": 2, "max_length": 200,
+             "norm": "post"}  # fmt: skip
+    tokens = {"size": 320} if model.pop("pieces", True) else {"kind": "char"}
+    recipe = recipe_from(
+        {"task": "translate", "data": {"train": ["a", "b"]}, "tokens": tokens, "model": {**sizes, **model}}
+    )  # fmt: skip
+    tokenizer = train_tokenizer(iter(LINES * 20), recipe.tokens, ["<2fr>", "<2en>"], lambda line: None)
+    recipe = replace(recipe, model=replace(recipe.model, vocabulary=tokenizer.size))
+    torch.manual_seed(seed)
+    built = build_model(recipe.model)
+    for parameter in built.parameters():  # so that norms and biases are seen too
+        parameter.data += 0.3 * torch.randn(parameter.shape)
+    save_run(folder, recipe, tokenizer, built)
+    return load(folder)
