@@ -11,25 +11,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.config import Recipe, read_recipe
+    from regard.config import DecodingConfig, Recipe, read_recipe
     from regard.errors import InputError
     from regard.nn import Trace
     from regard.tasks.run import Run, load
     from regard.tasks.start import train
-    from regard.tasks.translate import Translation
+    from regard.tasks.translation import Translation
+    from regard.tasks.translator import Wanted
 
 _HOME = {
+    "DecodingConfig": "regard.config",
     "InputError": "regard.errors",
     "Recipe": "regard.config",
     "Run": "regard.tasks.run",
     "Trace": "regard.nn",
-    "Translation": "regard.tasks.translate",
+    "Translation": "regard.tasks.translation",
+    "Wanted": "regard.tasks.translator",
     "load": "regard.tasks.run",
     "read_recipe": "regard.config",
     "train": "regard.tasks.start",
 }
 
-__all__ = ["InputError", "Recipe", "Run", "Trace", "Translation", "load", "read_recipe", "train"]
+__all__ = [
+    "DecodingConfig", "InputError", "Recipe", "Run", "Trace", "Translation", "Wanted", "load", "read_recipe", "train",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

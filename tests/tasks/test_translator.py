@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from regard.config import recipe_from
 from regard.errors import InputError
 from regard.models import build_model
 from regard.runs import save_run
-from regard.tasks import translate
+from regard.tasks import translator
 from regard.text import train_tokenizer
 
 TEXTS = ["The cat sleeps.", "", "a", "Köpek uyuyor mu?\u2028Evet.", "the dog and the dog and the dog", "  ", "a", "B b"]
@@ -49,18 +50,18 @@ def run(folder):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_order_is_kept_in_batches_of_any_size(beam, run, monkeypatch):
+def test_order_is_kept_in_batches_of_any_size(beam, run):
     alone = [run.translate(text, beam=beam).text for text in TEXTS]
     assert len(set(alone)) > 2
     assert [answer.text for answer in run.translate(TEXTS, beam=beam)] == alone
     assert [answer.text for answer in run.translate(TEXTS[::-1], beam=beam)] == alone[::-1]
-    monkeypatch.setattr(translate, "BATCH_TOKENS", 20)
-    assert [answer.text for answer in run.translate(tuple(TEXTS), beam=beam)] == alone
+    small = replace(run.recipe.decoding, beam=beam, batch_rows=2 * beam)
+    assert [answer.text for answer in run.translate(tuple(TEXTS), decoding=small)] == alone
 
 
 def test_of_nothing_nothing_is_made(run, monkeypatch):
     """An empty text was once given to the model, which made a sentence of it."""
-    monkeypatch.setattr(translate, "beam_search", None)
+    monkeypatch.setattr(translator, "search", lambda *given: [])
     for text in ("", " ", "\t\n"):
         answer = run.translate(text)
         assert (answer.text, answer.tokens, answer.ended, answer.score) == ("", (), True, 0.0)

@@ -1,10 +1,10 @@
 """Recipes and their parts: frozen records that refuse what they do not know."""
 
+from regard.config.decoding import DecodingConfig
 from regard.config.model import PRESETS, Family, ModelConfig
 from regard.config.recipe import (
     DataConfig,
     DataSet,
-    DecodingConfig,
     Recipe,
     TokensConfig,
     TrainingConfig,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from regard.config.decoding import DecodingConfig
 from regard.config.model import Family, ModelConfig, Values, preset_values
 from regard.config.plain import build, to_plain, to_toml
 from regard.config.start import started
@@ -196,21 +197,6 @@ class TrainingConfig:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be at least 0 and below 1")
         if self.warmup < 0 or self.weight_decay < 0:
             raise InputError(f"training.warmup = {self.warmup}, weight_decay = {self.weight_decay}: must be 0 or more")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecodingConfig:
-    """How the trained model is asked for its answer."""
-
-    beam: int = 5
-    """hypotheses kept at each step; 1: greedy"""
-    length_penalty: float = 1.0
-    """exponent of the length that scores are divided by: 0 favours short answers, 1 is the mean over pieces"""
-
-    def __post_init__(self) -> None:
-        """Refuse an empty beam."""
-        if self.beam < 1:
-            raise InputError(f"decoding.beam = {self.beam}: must be 1 or more")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.models import DecoderOnly, EncoderDecoder
-from regard.nn import Cache, Trace
+from regard.nn import Cache, Head, Trace
 
 CrossHead = tuple[int, int]
 """Layer and head of a decoder's cross-attention."""
@@ -74,10 +74,10 @@ class StepModel(Protocol):
 
 
 class PlainModel:
-    """Any model that decodes, by its own cached steps: rows are moved by copying."""
+    """Any model that decodes, by its own cached steps: rows are moved by copying. `heads_off` give zeros."""
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
-        self.model = model
+    def __init__(self, model: EncoderDecoder | DecoderOnly, *, heads_off: frozenset[Head] = frozenset()) -> None:
+        self.model, self.heads_off = model, heads_off
 
     @property
     def pieces(self) -> int:
@@ -97,22 +97,28 @@ class PlainModel:
         """Encode the sources, read the prompts."""
         if isinstance(self.model, EncoderDecoder):
             ids, lengths = padded(sources, self.device)
-            cache = self.model.start(ids, lengths, capacity=capacity)
+            cache = self.model.start(ids, lengths, capacity=capacity, trace=self._off())
         elif observe:
             raise InputError("a decoder alone has no cross-attention to observe")
         else:
             cache = self.model.start(rows=len(prompts), capacity=capacity)
         if any(prompts):
             ids, lengths = padded(prompts, self.device)
-            self.model.step(ids, cache, counts=lengths.tolist())
-        return PlainSteps(self.model, cache, tuple(observe))
+            self.model.step(ids, cache, counts=lengths.tolist(), trace=self._off())
+        return PlainSteps(self.model, cache, tuple(observe), self.heads_off)
+
+    def _off(self) -> Trace | None:
+        return Trace(kinds=frozenset(), heads_off=self.heads_off) if self.heads_off else None
 
 
 class PlainSteps:
     """Rows of a cache; `first` holds where each sentence's begin."""
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly, cache: Cache, observe: tuple[CrossHead, ...]) -> None:
-        self.model, self.cache, self.observe = model, cache, observe
+    def __init__(
+        self, model: EncoderDecoder | DecoderOnly, cache: Cache, observe: tuple[CrossHead, ...],
+        heads_off: frozenset[Head] = frozenset(),
+    ) -> None:  # fmt: skip
+        self.model, self.cache, self.observe, self.heads_off = model, cache, observe, heads_off
         self.first = torch.arange(cache.rows, device=cache.keys[0].device)
         self._trace: Trace | None = None
 
@@ -155,9 +161,9 @@ class PlainSteps:
 
     def _observer(self) -> Trace | None:
         if not self.observe:
-            return None
+            return Trace(kinds=frozenset(), heads_off=self.heads_off) if self.heads_off else None
         layers, heads = (tuple(sorted(set(numbers))) for numbers in zip(*self.observe, strict=True))
-        return Trace(parts=("decoder.cross",), layers=layers, heads=heads)
+        return Trace(parts=("decoder.cross",), layers=layers, heads=heads, heads_off=self.heads_off)
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -1,16 +1,13 @@
 """What a model writes, from the beginning or on from given pieces, with heads switched off or not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
-from regard.decoding import Hypothesis, beam_search
+from regard.decoding import Hypothesis, PlainModel, Request, Search, search
 from regard.errors import InputError
 from regard.explorer.looks import source_ids
 from regard.models import EncoderDecoder, Model
-from regard.nn import Cache, Head, Trace
+from regard.nn import Head
 from regard.tasks.run import Run
 
 WIDEST = 16
@@ -34,34 +31,6 @@ class Written:
         return (*self.prefix, *(self.answers[0].ids if self.answers else ()))
 
 
-class Switched:
-    """A model of which some heads are off."""
-
-    def __init__(self, model: EncoderDecoder, off: frozenset[Head]) -> None:
-        self.model, self.off = model, off
-
-    def _trace(self) -> Trace | None:
-        return Trace(kinds=frozenset(), heads_off=self.off) if self.off else None
-
-    @torch.no_grad()
-    def start(self, source: Sequence[int], *, capacity: int) -> Cache:
-        """A cache for one source."""
-        device = next(self.model.parameters()).device
-        ids = torch.tensor([list(source)], device=device)
-        return self.model.start(
-            ids, torch.tensor([len(source)], device=device), capacity=capacity, trace=self._trace()
-        )  # fmt: skip
-
-    @torch.no_grad()
-    def step(self, tokens_BT: Tensor, cache: Cache) -> Tensor:
-        """One more step of each row."""
-        return self.model.step(tokens_BT, cache, trace=self._trace())
-
-    def logits(self, states: Tensor) -> Tensor:
-        """A score for each piece."""
-        return self.model.logits(states)
-
-
 def write(
     run: Run, model: Model, text: str, *, tag: str | None, prefix: Sequence[int] = (), beam: int | None = None,
     heads_off: frozenset[Head] = frozenset(),
@@ -81,14 +50,9 @@ def write(
     limit = min(2 * (len(source) - 1) + 20, run.recipe.model.max_length)
     if len(prefix) >= limit:
         raise InputError(f"{len(prefix)} pieces to begin with: a target has {limit} at most")
-    switched = Switched(model, heads_off)
-    cache = switched.start(source, capacity=limit)
-    read = [specials.begin, *prefix]
-    if len(read) > 1:
-        device = next(model.parameters()).device
-        switched.step(torch.tensor([read[:-1]], device=device), cache)
-    answers = beam_search(
-        switched, cache, beam=width, limits=[limit - len(prefix)], begin=read[-1], end=specials.end,
-        length_penalty=penalty,
-    )[0]  # fmt: skip
+    request = Request(source=tuple(source), read=(specials.begin, *prefix), limit=limit - len(prefix))
+    options = Search(
+        end=specials.end, options=replace(run.recipe.decoding, beam=width, groups=1, samples=0), nbest=width
+    )
+    answers = search(PlainModel(model, heads_off=heads_off), [request], options)[0].answers
     return Written(beam=width, length_penalty=penalty, prefix=tuple(prefix), answers=tuple(answers))

@@ -1,16 +1,21 @@
 """A run in use: `regard.load(folder)`, then translate and look."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
 import torch
 
+from regard.config import DecodingConfig
 from regard.errors import InputError
 from regard.models import EncoderDecoder, Model
 from regard.nn import Part, Trace
 from regard.runs import Stored, open_run
-from regard.tasks.translate import Translation, Translator, encode_sources
+from regard.tasks.translate import encode_sources
+from regard.tasks.translation import Translation
+from regard.tasks.translator import Asked, Translator, Wanted
 
 
 class Run:
@@ -25,24 +30,97 @@ class Run:
         return f"Run({str(self.folder)!r}, {self.recipe.task}, {weights:,} weights)"
 
     @overload
-    def translate(self, text: str, *, beam: int | None = None, tag: str | None = None) -> Translation: ...
+    def translate(
+        self,
+        text: str,
+        *,
+        beam: int | None = None,
+        nbest: None = None,
+        tag: str | None = None,
+        wanted: Wanted | None = None,
+        decoding: DecodingConfig | None = None,
+    ) -> Translation: ...
 
     @overload
     def translate(
-        self, text: list[str] | tuple[str, ...], *, beam: int | None = None, tag: str | None = None
+        self,
+        text: str,
+        *,
+        beam: int | None = None,
+        nbest: int,
+        tag: str | None = None,
+        wanted: Wanted | None = None,
+        decoding: DecodingConfig | None = None,
     ) -> list[Translation]: ...
 
+    @overload
     def translate(
-        self, text: str | list[str] | tuple[str, ...], *, beam: int | None = None, tag: str | None = None
-    ) -> Translation | list[Translation]:
-        """The best translation of a text, or of each of several; `tag` says the direction where there are several."""
+        self,
+        text: list[str] | tuple[str, ...],
+        *,
+        beam: int | None = None,
+        nbest: None = None,
+        tag: str | None = None,
+        wanted: Wanted | None = None,
+        decoding: DecodingConfig | None = None,
+    ) -> list[Translation]: ...
+
+    @overload
+    def translate(
+        self,
+        text: list[str] | tuple[str, ...],
+        *,
+        beam: int | None = None,
+        nbest: int,
+        tag: str | None = None,
+        wanted: Wanted | None = None,
+        decoding: DecodingConfig | None = None,
+    ) -> list[list[Translation]]: ...
+
+    def translate(
+        self,
+        text: str | list[str] | tuple[str, ...],
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        tag: str | None = None,
+        wanted: Wanted | None = None,
+        decoding: DecodingConfig | None = None,
+    ) -> Translation | list[Translation] | list[list[Translation]]:
+        """The best translation of a text, or of each of several; with `nbest` a list of so many.
+
+        `tag` says the direction where there are several; `wanted` asks for alignments and more; `decoding` says how to
+        search, and is the recipe's if it is not stated.
+        """
+        chosen = with_beam(decoding or self.recipe.decoding, beam)
+        asked_for = wanted or Wanted()
+        if nbest is not None:
+            asked_for = replace(asked_for, nbest=nbest)
         texts = [text] if isinstance(text, str) else list(text)
-        found = [answers[0] for answers in self._translator.translate(texts, [tag] * len(texts), beam=beam)]
-        return found[0] if isinstance(text, str) else found
+        answers = self.translator.translate([Asked(text=each, tag=tag) for each in texts], chosen, asked_for)
+        if nbest is not None:
+            return answers[0] if isinstance(text, str) else answers
+        return answers[0][0] if isinstance(text, str) else [each[0] for each in answers]
 
     def nbest(self, text: str, *, beam: int, tag: str | None = None) -> list[Translation]:
         """The `beam` best translations of a text."""
-        return self._translator.translate([text], [tag], beam=beam)[0]
+        return self.translate(text, beam=beam, nbest=beam, tag=tag)
+
+    def score(self, pairs: Sequence[tuple[str, str]], *, tag: str | None = None) -> list[list[float]]:
+        """For each pair of texts the log-probability of each of the target's pieces, its end last."""
+        return self.translator.score(pairs, tag)
+
+    def ensemble(self, others: "Sequence[Run]") -> "Translator":
+        """A translator in which this run and others write together. They must have the same tokenisers."""
+        for other in others:
+            if not self._same_tokens(other):
+                raise InputError(
+                    f"{other.folder}: its tokenisers are not those of {self.folder}; they must be the same"
+                )
+        return Translator(
+            self._encoder_decoder, self.tokenizer, self.source_tokenizer, self.recipe, folder=self.folder,
+            others=[other._encoder_decoder for other in others],
+        )  # fmt: skip
 
     def trace(
         self, text: str, target: str | None = None, *, kinds: Sequence[str] = ("weights",),
@@ -74,9 +152,23 @@ class Run:
             raise InputError(f"{self.folder}: its task is {self.recipe.task}, it does not translate")
         return self.model
 
-    @property
-    def _translator(self) -> Translator:
-        return Translator(self._encoder_decoder, self.tokenizer, self.source_tokenizer, self.recipe)
+    @cached_property
+    def translator(self) -> Translator:
+        """What translates, with every option."""
+        return Translator(self._encoder_decoder, self.tokenizer, self.source_tokenizer, self.recipe, folder=self.folder)
+
+    def _same_tokens(self, other: "Run") -> bool:
+        pairs = ((self.tokenizer, other.tokenizer), (self.source_tokenizer, other.source_tokenizer))
+        return all(
+            one.size == two.size and all(one.piece(id) == two.piece(id) for id in range(one.size)) for one, two in pairs
+        )
+
+
+def with_beam(decoding: DecodingConfig, beam: int | None) -> DecodingConfig:
+    """The options with another beam, if one is stated; groups that do not divide it become one."""
+    if beam is None:
+        return decoding
+    return replace(decoding, beam=beam, groups=decoding.groups if beam % decoding.groups == 0 else 1)
 
 
 def load(folder: str | Path, *, device: torch.device | str = "cpu") -> Run:

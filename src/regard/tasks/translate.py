@@ -1,40 +1,26 @@
 """Translation: pairs of texts, an encoder-decoder, smoothed cross-entropy, BLEU, beam search."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import DataConfig, DecodingConfig, Recipe
+from regard.config import DataConfig, Recipe
 from regard.data import PairBatch, PairStore, Ragged, pair_batch, text_pairs
-from regard.decoding import beam_search
 from regard.errors import InputError
 from regard.models import EncoderDecoder, build_model
 from regard.nn.loss import cross_entropy
 from regard.runs.folder import SOURCE_TOKENS, TARGET_TOKENS
+from regard.tasks.translator import Asked, Translator
 from regard.text import TextPair, Tokenizer, load_tokenizer, train_tokenizer, training_sets
 
 Say = Callable[[str], None]
 
 VALID_SENTENCES = 1000
 """of the validation text, at most, that are translated each time"""
-BATCH_TOKENS = 4096
-"""source pieces, padding included, that are translated together"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Translation:
-    """One translated text."""
-
-    text: str
-    score: float
-    """log-probability over length to the power of the penalty"""
-    tokens: tuple[str, ...]
-    ended: bool
-    """whether the model ended it, or the limit of length did"""
 
 
 class TranslateJob:
@@ -93,7 +79,11 @@ class TranslateJob:
         some = self.valid[:VALID_SENTENCES]
         translator = Translator(self.model, self.tokenizer, self.source_tokenizer, self.recipe)
         made = [
-            found[0].text for found in translator.translate([p.source for p in some], [p.tag for p in some], beam=1)
+            found[0].text
+            for found in translator.translate(
+                [Asked(text=pair.source, tag=pair.tag) for pair in some],
+                replace(self.recipe.decoding, beam=1, groups=1),
+            )
         ]
         right = [[pair.target for pair in some]]
         return {
@@ -115,63 +105,6 @@ class TranslateJob:
             )  # fmt: skip
 
 
-class Translator:
-    """A model in use: texts in, translations out, in order."""
-
-    def __init__(
-        self, model: EncoderDecoder, tokenizer: Tokenizer, source_tokenizer: Tokenizer, recipe: Recipe
-    ) -> None:
-        self.model, self.tokenizer, self.source_tokenizer = model, tokenizer, source_tokenizer
-        self.recipe = recipe
-        self.device = next(model.parameters()).device
-
-    def translate(
-        self, texts: Sequence[str], tags: Sequence[str | None] | None = None, *, beam: int | None = None,
-        length_penalty: float | None = None,
-    ) -> list[list[Translation]]:  # fmt: skip
-        """Each text's answers, best first; an empty text's is empty. Texts are searched in batches of like length."""
-        decoding: DecodingConfig = self.recipe.decoding
-        lower = self.recipe.data.lowercase
-        rows = [
-            (text.lower() if lower else text, tag) for text, tag in zip(texts, tags or [None] * len(texts), strict=True)
-        ]
-        sources = encode_sources(self.source_tokenizer, rows)
-        answers = [[Translation(text="", score=0.0, tokens=(), ended=True)] for _ in texts]
-        said = [row for row, text in enumerate(texts) if text.strip()]  # asked for nothing, a model makes something up
-        for batch in _by_length(sources, said, beam or decoding.beam):
-            found = self._search(
-                [sources[row] for row in batch], beam=beam or decoding.beam,
-                length_penalty=decoding.length_penalty if length_penalty is None else length_penalty,
-            )  # fmt: skip
-            for row, translations in zip(batch, found, strict=True):
-                answers[row] = translations
-        return answers
-
-    def _search(self, sources: list[list[int]], *, beam: int, length_penalty: float) -> list[list[Translation]]:
-        specials = self.tokenizer.specials
-        lengths = torch.tensor([len(source) + 1 for source in sources])
-        ids = torch.full((len(sources), int(lengths.max())), self.source_tokenizer.specials.pad)
-        for row, source in enumerate(sources):
-            ids[row, : len(source) + 1] = torch.tensor([*source, self.source_tokenizer.specials.end])
-        limits = [min(2 * len(source) + 20, self.recipe.model.max_length) for source in sources]
-        with torch.no_grad():
-            cache = self.model.start(ids.to(self.device), lengths.to(self.device), capacity=max(limits))
-        found = beam_search(
-            self.model, cache, beam=beam, limits=limits, begin=specials.begin, end=specials.end,
-            length_penalty=length_penalty,
-        )  # fmt: skip
-        return [
-            [
-                Translation(
-                    text=self.tokenizer.decode(answer.ids), score=answer.score, ended=answer.ended,
-                    tokens=tuple(self.tokenizer.piece(id) for id in answer.ids),
-                )
-                for answer in answers
-            ]
-            for answers in found
-        ]  # fmt: skip
-
-
 def encode_sources(tokenizer: Tokenizer, rows: Sequence[tuple[str, str | None]]) -> list[list[int]]:
     """Ids of source texts, each with its tag in front if it has one; the end comes with the batch."""
     cuts = tokenizer.encode_all([text for text, _ in rows])
@@ -189,20 +122,6 @@ def check_recipe(recipe: Recipe) -> None:
         raise InputError(
             "tokens.joint = false: source and target then share no pieces; set model.embeddings = 'tied_output'"
         )
-
-
-def _by_length(sources: list[list[int]], rows: list[int], beam: int) -> Iterator[list[int]]:
-    """These rows in batches of like length, the longest first so that memory is taken once."""
-    order = sorted(rows, key=lambda row: -len(sources[row]))
-    batch: list[int] = []
-    for row in order:
-        widest = len(sources[batch[0]]) if batch else len(sources[row])
-        if batch and (len(batch) + 1) * (widest + 1) * max(1, beam // 2) > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
 
 
 def _tokenizers(recipe: Recipe, out: Path, say: Say) -> tuple[Tokenizer, Tokenizer]:

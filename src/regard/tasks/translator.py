@@ -1,0 +1,340 @@
+"""A translator in use: texts in, translations out, in order.
+
+Text is read here: tags, lower case, what is not translated, phrases that are wanted. The search knows only ids.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from zlib import crc32
+
+from regard.config import DecodingConfig, Recipe
+from regard.decoding import (
+    CrossHead,
+    Ensemble,
+    Forced,
+    Found,
+    Given,
+    Hypothesis,
+    PlainModel,
+    Request,
+    Search,
+    SearchTree,
+    StepModel,
+    force,
+    search,
+)
+from regard.decoding.heads import fitted_temperature, telling_heads
+from regard.errors import InputError
+from regard.models import EncoderDecoder
+from regard.tasks.known import known_pairs
+from regard.tasks.mbr import agreement
+from regard.tasks.sentences import portions
+from regard.tasks.shield import Span, required, restore, shield
+from regard.tasks.translation import EMPTY, Translation, alignment
+from regard.text import Tokenizer
+from regard.text.tokenizer import UNKNOWN_TEXT
+
+MBR_SAMPLES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is asked of translations, beside how they are searched."""
+
+    nbest: int = 1
+    """translations of each text"""
+    alignments: bool = False
+    """whether each comes with its alignment"""
+    confidence: bool = False
+    """whether each comes with its confidence"""
+    tree: bool = False
+    """whether the best comes with its search tree"""
+    keep: tuple[str, ...] = ()
+    """terms that are not translated"""
+    markup: bool = False
+    """whether tags and addresses are kept as they are"""
+    glossary: Mapping[str, str] = field(default_factory=dict)
+    """terms, and what has to be written where they stand in a text"""
+    split: bool = False
+    """whether each text is cut at the ends of its sentences, and these are translated one by one"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One text, and what is asked of its translation alone."""
+
+    text: str
+    tag: str | None = None
+    """the direction, of a model with several"""
+    prefix: str = ""
+    """what the translation begins with"""
+    phrases: tuple[str, ...] = ()
+    """what it has to hold"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """A text as ids."""
+
+    request: Request
+    prefix: tuple[int, ...]
+    spans: tuple[Span, ...]
+
+
+class Translator:
+    """A model in use. `others` write with it as an ensemble; `writer` is how it takes its steps."""
+
+    def __init__(
+        self, model: EncoderDecoder, tokenizer: Tokenizer, source_tokenizer: Tokenizer, recipe: Recipe, *,
+        folder: Path | None = None, others: Sequence[EncoderDecoder] = (), writer: StepModel | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.tokenizer, self.source_tokenizer = model, tokenizer, source_tokenizer
+        self.recipe, self.folder = recipe, folder
+        self.models = (model, *others)
+        members = [PlainModel(each) for each in self.models]
+        self.writer: StepModel = writer or (Ensemble(members) if others else members[0])
+
+    def translate(
+        self, asked: Sequence[Asked], decoding: DecodingConfig | None = None, wanted: Wanted | None = None, *,
+        place: Callable[[int], str] = lambda row: f"text {row + 1}",
+    ) -> list[list[Translation]]:  # fmt: skip
+        """Each text's translations, best first; an empty text's is empty. `place` is what an error calls a text."""
+        decoding, wanted = decoding or self.recipe.decoding, wanted or Wanted()
+        if decoding.mbr and not decoding.samples:
+            decoding = replace(decoding, samples=MBR_SAMPLES)
+        if wanted.split:
+            return self._split(asked, decoding, wanted, place)
+        said = [row for row, each in enumerate(asked) if each.text.strip()]
+        jobs = {row: self._job(asked[row], decoding, wanted, place(row)) for row in said}
+        options = self._options(decoding, wanted)
+        found = search(self.writer, [jobs[row].request for row in said], options)
+        answers = [[EMPTY] for _ in asked]
+        made = self._translations([jobs[row] for row in said], found, decoding, wanted)
+        for row, translations in zip(said, made, strict=True):
+            answers[row] = translations
+        return answers
+
+    def score(self, pairs: Sequence[tuple[str, str]], tag: str | None = None) -> list[list[float]]:
+        """For each pair of texts the log-probability of each of the target's pieces, the end last."""
+        specials = self.tokenizer.specials
+        lower = self.recipe.data.lowercase
+        given = [
+            Given(
+                self.source_ids(source, tag), (specials.begin,),
+                (*self.tokenizer.encode(target.lower() if lower else target), specials.end),
+            )
+            for source, target in pairs
+        ]  # fmt: skip
+        return [each.logps for each in force(self.models, given)]
+
+    def source_ids(self, text: str, tag: str | None = None) -> tuple[int, ...]:
+        """What the encoder reads of a text: its tag, its pieces, the end."""
+        known = [] if tag is None else [self.source_tokenizer.tag_id(tag)]
+        text = text.lower() if self.recipe.data.lowercase else text
+        return (*known, *self.source_tokenizer.encode(text), self.source_tokenizer.specials.end)
+
+    @cached_property
+    def alignment_heads(self) -> tuple[CrossHead, ...]:
+        """The recipe's, or those that tell most about known pairs; without any, all of the last layer but one."""
+        stated = self._stated_heads(self.recipe.decoding)
+        if stated:
+            return stated
+        known = self._known
+        if known:
+            return telling_heads(self.model, known)
+        config = self.model.config
+        return tuple((max(0, config.decoder_layers - 2), head) for head in range(config.heads))
+
+    @cached_property
+    def temperature(self) -> float:
+        """What scores are divided by for the confidence: fitted to known pairs, 1 where none are known."""
+        known = self._known[:100]
+        return fitted_temperature(self.models, known) if known else 1.0
+
+    @cached_property
+    def _known(self) -> list[Given]:
+        if self.folder is None:
+            return []
+        return known_pairs(self.folder, self.recipe, self.tokenizer, self.source_tokenizer)
+
+    def _stated_heads(self, decoding: DecodingConfig) -> tuple[CrossHead, ...]:
+        config, heads = self.model.config, []
+        for stated in decoding.alignment_heads:
+            layer, head = map(int, stated.split("."))
+            if layer >= config.decoder_layers or head >= config.heads:
+                raise InputError(
+                    f"decoding.alignment_heads {stated!r}: the decoder has layers 0 to {config.decoder_layers - 1} "
+                    f"and heads 0 to {config.heads - 1}"
+                )
+            heads.append((layer, head))
+        return tuple(heads)
+
+    def _heads(self, decoding: DecodingConfig) -> tuple[CrossHead, ...]:
+        return self._stated_heads(decoding) or self.alignment_heads
+
+    def _options(self, decoding: DecodingConfig, wanted: Wanted) -> Search:
+        forbidden = [
+            ids
+            for phrase in decoding.forbid
+            for text in dict.fromkeys((phrase, phrase.lower(), phrase[:1].upper() + phrase[1:]))
+            for ids in (self.tokenizer.encode(text), self.tokenizer.encode(text, continued=True))
+        ]
+        if decoding.unknown == "forbid":
+            forbidden.append([self.tokenizer.specials.unknown])
+        return Search(
+            end=self.tokenizer.specials.end, options=decoding, nbest=decoding.samples or wanted.nbest,
+            forbidden=tuple(dict.fromkeys(tuple(ids) for ids in forbidden if ids)), tree=wanted.tree,
+            coverage_heads=self._heads(decoding) if decoding.coverage_penalty else (),
+        )  # fmt: skip
+
+    def _job(self, asked: Asked, decoding: DecodingConfig, wanted: Wanted, place: str) -> _Job:
+        lower = self.recipe.data.lowercase
+        shielded = shield(asked.text, wanted.keep, markup=wanted.markup, lowercase=lower)
+        source = self.source_ids(shielded.text, asked.tag)
+        most = self.recipe.model.max_length
+        if len(source) > most:
+            raise InputError(
+                f"{place}: {len(source):,} pieces, of which the model reads {most:,}; cut it, or have it split at the "
+                "ends of its sentences (--split)"
+            )
+        prefix = tuple(self.tokenizer.encode(asked.prefix))
+        pieces = len(source) - 1
+        limit = decoding.max_length or int(decoding.max_ratio * pieces) + 20
+        limit = min(limit, most - len(prefix))
+        if limit < 1:
+            raise InputError(f"{place}: its prefix has {len(prefix):,} pieces, and the model writes {most:,}")
+        least = max(decoding.min_length, math.ceil(decoding.min_ratio * pieces)) - len(prefix)
+        request = Request(
+            source=source, read=(self.tokenizer.specials.begin, *prefix), limit=limit, least=max(0, min(least, limit)),
+            phrases=self._phrases(asked, shielded.spans, wanted), key=crc32(repr(source).encode()),
+        )  # fmt: skip
+        return _Job(request=request, prefix=prefix, spans=shielded.spans)
+
+    def _phrases(self, asked: Asked, spans: Sequence[Span], wanted: Wanted) -> tuple[tuple[int, ...], ...]:
+        """Pieces that have to be written; of two phrases one of which holds the other, the longer."""
+        texts = [*asked.phrases, *required(asked.text, wanted.glossary), *(span.placeholder for span in spans)]
+        phrases = list(dict.fromkeys(tuple(self.tokenizer.encode(text)) for text in texts))
+        for text, ids in zip(texts, map(self.tokenizer.encode, texts), strict=True):
+            if not ids or self.tokenizer.specials.unknown in ids:
+                raise InputError(f"phrase {text!r}: the tokeniser has no pieces for it")
+        return tuple(
+            phrase
+            for phrase in phrases
+            if not any(
+                len(other) > len(phrase) and phrase in {other[k : k + len(phrase)] for k in range(len(other))}
+                for other in phrases
+            )
+        )
+
+    def _translations(
+        self, jobs: Sequence[_Job], found: Sequence[Found], decoding: DecodingConfig, wanted: Wanted
+    ) -> list[list[Translation]]:
+        answers = [self._ranked(each.answers, decoding)[: wanted.nbest] for each in found]
+        end, replaced = self.tokenizer.specials.end, decoding.unknown == "replace"
+        looked = wanted.alignments or replaced
+        forced: list[Forced | None] = [None for own in answers for _ in own]
+        if looked or wanted.confidence:
+            given = [
+                Given(
+                    job.request.source, job.request.read[:1],
+                    (*job.prefix, *answer.ids, *((end,) if answer.ended else ())),
+                )
+                for job, own in zip(jobs, answers, strict=True) for answer in own
+            ]  # fmt: skip
+            heads = self._heads(decoding) if looked else ()
+            temperature = self.temperature if wanted.confidence else 1.0
+            forced = list(force(self.models, given, heads=heads, temperature=temperature))
+        coming = iter(forced)
+        return [
+            [
+                self._translation(job, answer, next(coming), each.tree if rank == 0 else None, wanted, replaced)
+                for rank, answer in enumerate(own)
+            ]
+            for job, own, each in zip(jobs, answers, found, strict=True)
+        ]
+
+    def _ranked(self, answers: Sequence[Hypothesis], decoding: DecodingConfig) -> list[Hypothesis]:
+        """As found; of samples each once, and by minimum Bayes risk if that is wanted."""
+        if not decoding.samples:
+            return list(answers)
+        order = list(answers)
+        if decoding.mbr:
+            agreed = agreement([self.tokenizer.decode(answer.ids) for answer in answers])
+            order = [answers[place] for place in sorted(range(len(answers)), key=lambda each: -agreed[each])]
+        return list({tuple(answer.ids): answer for answer in reversed(order)}.values())[::-1]
+
+    def _translation(
+        self,
+        job: _Job,
+        answer: Hypothesis,
+        forced: Forced | None,
+        tree: SearchTree | None,
+        wanted: Wanted,
+        replaced: bool,
+    ) -> Translation:
+        ids = [*job.prefix, *answer.ids]
+        text = self.tokenizer.decode(ids)
+        aligned = confidence = None
+        if forced and forced.weights is not None:
+            aligned = alignment(self.source_tokenizer, self.tokenizer, job.request.source, ids, forced.weights)
+            if replaced:
+                text = self._known_words(text, ids, job.request.source, forced)
+        if forced and wanted.confidence:
+            confidence = math.exp(sum(forced.logps) / max(1, len(forced.logps)))
+        return Translation(
+            text=restore(text, job.spans), score=answer.score, ended=answer.ended, logp=answer.logp,
+            tokens=tuple(self.tokenizer.piece(id) for id in ids), guarded=answer.guarded, confidence=confidence,
+            alignment=aligned if wanted.alignments else None, tree=tree,
+        )  # fmt: skip
+
+    def _known_words(self, text: str, ids: Sequence[int], source: Sequence[int], forced: Forced) -> str:
+        """The text with the source word that it looks at in place of each unknown piece."""
+        assert forced.weights is not None
+        words = self.source_tokenizer.words(source)
+        parts = text.split(UNKNOWN_TEXT)
+        unknown = [place for place, id in enumerate(ids) if id == self.tokenizer.specials.unknown]
+        if len(parts) != len(unknown) + 1:
+            return text
+        made = [parts[0]]
+        for place, part in zip(unknown, parts[1:], strict=True):
+            best = int(forced.weights[place, :-1].argmax()) if len(source) > 1 else 0
+            word = [id for id, number in zip(source, words, strict=True) if number == words[best]]
+            made += [self.source_tokenizer.decode(word).strip(), part]
+        return "".join(made)
+
+    def _split(
+        self, asked: Sequence[Asked], decoding: DecodingConfig, wanted: Wanted, place: Callable[[int], str]
+    ) -> list[list[Translation]]:
+        if wanted.nbest > 1 or wanted.alignments or wanted.tree:
+            raise InputError("split: gives one translation of a text, and no alignment or tree")
+        most = min(self.recipe.model.max_length, self.recipe.data.max_length)
+        cuts = [portions(each.text, lambda part: len(self.source_ids(part)) < most) for each in asked]
+        rows = [row for row, cut in enumerate(cuts) for _ in cut]
+        parts = [
+            replace(asked[row], text=part, prefix=asked[row].prefix if number == 0 else "")
+            for row, cut in enumerate(cuts) for number, (part, _) in enumerate(cut)
+        ]  # fmt: skip
+        inner = replace(wanted, split=False)
+        coming = iter(self.translate(parts, decoding, inner, place=lambda part: place(rows[part])))
+        return [[_joined([(next(coming)[0], space) for _, space in cut])] for cut in cuts]
+
+
+def _joined(parts: Sequence[tuple[Translation, str]]) -> Translation:
+    """One translation of several, with the source's white space between them."""
+    made = [part for part, _ in parts if part.tokens]
+    if len(made) <= 1:
+        return made[0] if made else EMPTY
+    pieces = sum(len(part.tokens) for part in made)
+    sure = [part.confidence for part in made if part.confidence is not None]
+    return Translation(
+        text="".join(part.text + space for part, space in parts).strip(),
+        score=sum(part.score * len(part.tokens) for part in made) / pieces,
+        tokens=tuple(token for part in made for token in part.tokens),
+        ended=all(part.ended for part in made),
+        logp=sum(part.logp for part in made),
+        guarded=any(part.guarded for part in made),
+        confidence=math.prod(sure) ** (1 / len(sure)) if sure else None,
+    )
