@@ -1,4 +1,4 @@
-"""The one exception that means "what you gave us is wrong", and how a wrong name is answered with the nearest right."""
+"""The exceptions that mean "what you gave us is wrong" and "it went wrong", and the nearest right name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,6 +8,13 @@ class InputError(ValueError):
     """The user's input is wrong. The message says what, where, and what would be right, in one line.
 
     The command line prints it without a traceback and leaves with exit code 2.
+    """
+
+
+class WorkError(RuntimeError):
+    """It cannot be done, though what the user gave is right: a server that does not answer, numbers that run away.
+
+    The command line prints it without a traceback and leaves with exit code 1.
     """
 
 

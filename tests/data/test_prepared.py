@@ -86,7 +86,13 @@ def test_a_process_that_is_killed_leaves_nothing_that_looks_whole(tmp_path: Path
     assert sorted(path.name for path in made.folder.iterdir()) == [MANIFEST, "x.bin"]
 
 
-@pytest.mark.parametrize("damage", ["manifest gone", "manifest cut", "manifest of another", "file cut", "file gone"])
+DAMAGES = [
+    "manifest gone", "manifest cut", "manifest of another", "a count changed", "file cut", "file gone",
+    "a byte flipped",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_folder_is_made_anew(tmp_path: Path, damage: str) -> None:
     folder = prepare(tmp_path, "pairs", {}, fill).folder
     manifest, file = folder / MANIFEST, folder / "x.bin"
@@ -97,6 +103,10 @@ def test_a_damaged_folder_is_made_anew(tmp_path: Path, damage: str) -> None:
             manifest.write_bytes(manifest.read_bytes()[:20])
         case "manifest of another":
             manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"made_from": {}}))
+        case "a count changed":
+            manifest.write_text(manifest.read_text().replace('"notes": {', '"notes": {"rows": 7, '))
+        case "a byte flipped":
+            file.write_bytes(b"12045")
         case "file cut":
             file.write_bytes(b"1234")
         case "file gone":

@@ -4,7 +4,10 @@ import pickle
 
 import pytest
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 
+import regard.runs.folder
 from regard.config import recipe_from
 from regard.errors import InputError
 from regard.models import build_model
@@ -55,8 +58,8 @@ def test_a_folder_holds_only_whole_files_and_no_pickle(tmp_path):
         save_run(tmp_path, recipe, tokenizer, model)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"recipe.toml", "model.safetensors"} < names
-    assert len(names) == 3
-    assert not any(name.startswith(".") for name in names)
+    (tokens,) = (name for name in names - {"recipe.toml", "model.safetensors"} if not name.startswith("."))
+    assert {name for name in names if name.startswith(".")} == {f".{tokens}.sha256"}
 
 
 def test_a_write_that_breaks_off_leaves_the_old_file(tmp_path, monkeypatch):
@@ -128,3 +131,50 @@ def test_weights_of_another_recipe_are_refused(tmp_path):
         InputError, match=r"misshapen encoder.layers.0.feed_forward.inner.weight: \(8, 8\), the model has"
     ):
         open_run(tmp_path)
+
+
+def flipped(path, share):
+    content = bytearray(path.read_bytes())
+    content[min(int(len(content) * share), len(content) - 1)] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+def test_a_flipped_byte_of_the_weights_is_refused(share, tmp_path):
+    """Weights were once taken as they came: a flipped bit of one is a number like any other."""
+    recipe, tokenizer, model = made()
+    save_run(tmp_path, recipe, tokenizer, model)
+    flipped(tmp_path / "model.safetensors", share)
+    with pytest.raises(InputError, match=r"damaged|not a whole safetensors file"):
+        open_run(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_a_flipped_byte_of_the_tokeniser_is_refused(share, tmp_path):
+    recipe, tokenizer, model = made()
+    save_run(tmp_path, recipe, tokenizer, model)
+    (tokens,) = tmp_path.glob("tokens.*")
+    flipped(tokens, share)
+    with pytest.raises(InputError, match="is damaged or was changed"):
+        open_run(tmp_path)
+
+
+def test_what_has_no_checksum_is_taken_as_it_is(tmp_path):
+    """Other programs' safetensors, and tokenisers that somebody made."""
+    recipe, tokenizer, model = made()
+    save_run(tmp_path, recipe, tokenizer, model)
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, tmp_path / "model.safetensors")
+    for seal in tmp_path.glob(".tokens.*"):
+        seal.unlink()
+    assert open_run(tmp_path).model is not None
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
+    """safetensors tells of it in words of its own."""
+
+    def full(values, path, **more):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(regard.runs.folder, "save_file", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        write_weights(tmp_path / "model.safetensors", {"weight": torch.ones(2)})

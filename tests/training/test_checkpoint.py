@@ -12,7 +12,7 @@ import torch
 import regard.runs.folder
 from regard.errors import InputError
 from regard.tasks.start import train
-from regard.training.checkpoint import CHECKPOINTS, KEPT, Progress, load_checkpoint, save_checkpoint
+from regard.training.checkpoint import CHECKPOINTS, KEPT, Progress, load_checkpoint, save_checkpoint, set_random_state
 from regard.training.journal import JOURNAL, Journal, read_journal
 
 
@@ -36,8 +36,10 @@ def test_what_is_saved_is_loaded(tmp_path):
     save_checkpoint(tmp_path, progress, tensors(7))
     expected = torch.rand(3)
     torch.manual_seed(4)
-    found, state = load_checkpoint(tmp_path, print)
+    found, state, random = load_checkpoint(tmp_path, print)
     assert found == progress
+    (only,) = random
+    set_random_state(only)
     assert torch.equal(torch.rand(3), expected)
     assert state.keys() == tensors(7).keys()
     assert all(torch.equal(state[name], value) for name, value in tensors(7).items())
@@ -70,7 +72,7 @@ def test_a_damaged_one_is_left_aside(name, damage, share, tmp_path):
     older, newer = saved(tmp_path, 4, 8)
     damage(newer / name, share)
     told = []
-    progress, state = load_checkpoint(tmp_path, told.append)
+    progress, state, _ = load_checkpoint(tmp_path, told.append)
     assert progress.step == 4
     assert float(state["weights"][0]) == 4.0
     (line,) = told

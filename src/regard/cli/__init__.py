@@ -4,12 +4,13 @@
 a command's module is imported when it is called or its help is asked for, and imports what is heavy in its `run`.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 
 from regard.cli.commands import COMMANDS, module_of, overview, parser_of
-from regard.errors import InputError, nearest
+from regard.errors import InputError, WorkError, nearest
 
 __all__ = ["main"]
 
@@ -23,13 +24,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print("regard:", " ".join(str(error).splitlines()), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("regard: interrupted", file=sys.stderr)
-        return 130
+    except WorkError as error:
+        print("regard:", " ".join(str(error).splitlines()), file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # The reader has left, as head does. The interpreter flushes once more at exit: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        place = f" ({error.filename})" if error.filename else ""
+        print(f"regard: the disk is full{place}: make room, and run the same command again", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("regard: interrupted", file=sys.stderr)
+        return 130
 
 
 def _run(words: list[str]) -> int:

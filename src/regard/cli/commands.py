@@ -32,6 +32,8 @@ COMMANDS: dict[str, Command] = {
     "train": Command("learns what a recipe says into a run folder, or goes on with it", "regard.cli.train"),
     "translate": Command("translates lines of text with a trained run", "regard.cli.translate"),
     "evaluate": Command("scores a run's translations of a test text, and against another's", "regard.cli.evaluate"),
+    "average": Command("makes a run of the mean of a run's newest weights", "regard.cli.average"),
+    "data": Command("fetches public data sets, and counts what is in a recipe's text", "regard.cli.data"),
     "cost": Command("says what a model costs: parameters, arithmetic, memory", "regard.cli.cost"),
     "import": Command("makes a run folder of another program's model: llama2.c", "regard.cli.import_"),
     "verify": Command("measures what is claimed equal, on a run or on tiny models", "regard.cli.verify"),

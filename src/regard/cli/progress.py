@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """A watcher that writes to standard error, and on a terminal keeps a bar at its foot."""
+    """A watcher that writes to standard error, and on a terminal keeps a bar at its foot; a quiet one says nothing."""
 
-    def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False, quiet=quiet)
         left = TimeRemainingColumn()
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), left)
         self._bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)

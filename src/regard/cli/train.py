@@ -26,14 +26,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = read_recipe(arguments.recipe, overrides(arguments))
     from regard.tasks.start import train
+    from regard.training.machines import join_machines, leave_machines
 
-    with Screen() as screen:
+    first = join_machines().first
+    with Screen(quiet=not first) as screen:
         progress = train(recipe, arguments.out, watcher=screen)
     if progress.finished:
         screen.say(f"{arguments.out}: finished, {progress.step:,} updates in {progress.seconds / 60:.1f} minutes")
     else:
         screen.say(f"stopped and saved after {progress.step:,} updates; the same command goes on")
-    _report(arguments.out, screen)
+    if first:
+        _report(arguments.out, screen)
+    leave_machines()
     return 0 if progress.finished else 130
 
 
@@ -41,10 +45,7 @@ def _report(out: str, screen: "Screen") -> None:
     """Write the run's report. That it cannot be written does not undo the training."""
     from regard.errors import InputError
     from regard.explorer.report import write_report
-    from regard.training.machines import join_machines
 
-    if not join_machines().first:
-        return
     try:
         screen.say(f"report: {write_report(Path(out))}")
     except (InputError, OSError) as error:

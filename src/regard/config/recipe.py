@@ -168,14 +168,22 @@ class TrainingConfig:
     """decay of a mean of the weights over time, which is then what is kept; 0: none"""
     label_smoothing: float = 0.1
     """share of the target's probability spread over all pieces"""
+    r_drop: float = 0.0
+    """R-Drop's α: how much two passes with different dropout must agree; doubles an update's time; 0: one pass"""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """of the products: auto measures whether bf16 is faster here"""
+    shard: bool = False
+    """with several processes, each keeps a share of the weights and of the optimizer (FSDP2) instead of all (DDP)"""
     valid_every: int | None = None
     """updates between validations; none: some fifteen over the run"""
     patience: int | None = None
     """stop after this many validations without a better score"""
     checkpoint_minutes: float = 5.0
     """longest time between checkpoints"""
+    snapshots: int = 5
+    """of so many of the newest validations the weights are kept, for regard average"""
+    tensorboard: bool = False
+    """write losses, rates and scores into RUN/tensorboard too (needs regard[tensorboard])"""
     seed: int = 1
     """of first weights, order of data and dropout"""
 
@@ -195,8 +203,9 @@ class TrainingConfig:
         for name in ("label_smoothing", "beta1", "beta2", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be at least 0 and below 1")
-        if self.warmup < 0 or self.weight_decay < 0:
-            raise InputError(f"training.warmup = {self.warmup}, weight_decay = {self.weight_decay}: must be 0 or more")
+        for name in ("warmup", "weight_decay", "r_drop", "snapshots"):
+            if getattr(self, name) < 0:
+                raise InputError(f"training.{name} = {getattr(self, name)}: must be 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)

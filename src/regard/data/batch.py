@@ -54,6 +54,17 @@ class PairBatch:
             target_lengths=self.target_lengths.to(device),
         )
 
+    def twice(self) -> Self:
+        """Every row again behind all rows."""
+        return type(self)(
+            index=self.index.repeat(2),
+            source=self.source.repeat(2, 1),
+            source_lengths=self.source_lengths.repeat(2),
+            target_in=self.target_in.repeat(2, 1),
+            target_out=self.target_out.repeat(2, 1),
+            target_lengths=self.target_lengths.repeat(2),
+        )
+
     def cut(self, count: int) -> tuple[Self, ...]:
         """`count` parts, which one after another are the batch; the last are empty if there are too few rows.
 

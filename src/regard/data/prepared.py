@@ -3,6 +3,7 @@
 A folder's name carries a hash of what it was made from (the text's content, the tokeniser, the options that matter), so
 a change of any of them makes another folder and the old one stays true; delete what is no longer wanted. It is filled
 beside its place and renamed when it is whole: a crash leaves nothing that looks finished, and the next try clears it.
+Every byte is checked when a folder is opened (a gigabyte takes about a second), and one that is damaged is made anew.
 Processes that want the same folder wait for the first of them.
 """
 
@@ -22,7 +23,7 @@ from regard.config import DataSet
 from regard.text import Tokenizer
 from regard.text.files import check_files, kind_of
 
-FORMAT = 1
+FORMAT = 2
 """of the stores; another number makes other folders"""
 MANIFEST = "manifest.json"
 _READ = 2**20
@@ -57,8 +58,11 @@ def prepare(place: Path, kind: str, made_from: Plain, make: Callable[[Path], Pla
         try:
             half.mkdir()
             notes = dict(make(half))
-            sizes = {path.name: path.stat().st_size for path in sorted(half.iterdir())}
-            _write(half / MANIFEST, {"made_from": source, "notes": notes, "files": sizes})
+            files = sorted(half.iterdir())
+            sizes = {path.name: path.stat().st_size for path in files}
+            sums = {path.name: file_hash(path) for path in files}
+            manifest = {"made_from": source, "notes": notes, "files": sizes, "sums": sums}
+            _write(half / MANIFEST, {**manifest, "check": _check(manifest)})
             shutil.rmtree(folder, ignore_errors=True)  # one that is damaged
             half.rename(folder)
         finally:
@@ -94,6 +98,10 @@ def tokenizer_hash(tokenizer: Tokenizer) -> str:
         return f"{path.suffix[1:]}-{file_hash(path)}"
 
 
+def _check(manifest: Plain) -> str:
+    return _hash(json.dumps(manifest, sort_keys=True).encode())
+
+
 def _hash(content: bytes) -> str:
     return blake2b(content, digest_size=8).hexdigest()
 
@@ -102,8 +110,10 @@ def _read(folder: Path, source: Plain) -> Plain | None:
     """The notes, if the folder is whole and was made from this."""
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
+        if manifest.pop("check") != _check(manifest) or manifest["made_from"] != json.loads(json.dumps(source)):
+            return None
         whole = all((folder / name).stat().st_size == size for name, size in manifest["files"].items())
-        if whole and manifest["made_from"] == json.loads(json.dumps(source)):
+        if whole and all(file_hash(folder / name) == manifest["sums"][name] for name in manifest["files"]):
             notes: Plain = manifest["notes"]
             return notes
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

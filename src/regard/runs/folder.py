@@ -3,6 +3,8 @@
 Files appear whole or not at all: each is written beside its place, flushed to the disk, and renamed.
 """
 
+import errno
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from regard.models import Model, build_model, load_weights
 from regard.text import Tokenizer, load_tokenizer
 
 RECIPE, WEIGHTS = "recipe.toml", "model.safetensors"
+CHECKSUM = "sha256"
+"""the name of the weights' checksum among a safetensors file's notes"""
 TARGET_TOKENS, SOURCE_TOKENS = "tokens", "tokens.source"
 """names of the tokenisers' files; without a source's own, one serves both sides"""
 
@@ -37,16 +41,17 @@ class Stored:
 
 
 def save_run(
-    folder: str | Path, recipe: Recipe, tokenizer: Tokenizer, model: Model, *, source_tokenizer: Tokenizer | None = None
-) -> None:
-    """Make a run folder, or replace what is in it."""
+    folder: str | Path, recipe: Recipe, tokenizer: Tokenizer, model: Model, *,
+    source_tokenizer: Tokenizer | None = None, notes: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Make a run folder, or replace what is in it; `notes` stand with the weights."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     tokenizer.save(place, TARGET_TOKENS)
     if source_tokenizer is not None and source_tokenizer is not tokenizer:
         source_tokenizer.save(place, SOURCE_TOKENS)
     write_whole(place / RECIPE, lambda path: path.write_text(recipe.to_toml(), encoding="utf-8"))
-    write_weights(place / WEIGHTS, model.state_dict())
+    write_weights(place / WEIGHTS, model.state_dict(), notes=notes)
 
 
 def open_run(folder: str | Path, *, device: torch.device | str = "cpu", weights: str = WEIGHTS) -> Stored:
@@ -74,20 +79,48 @@ def open_run(folder: str | Path, *, device: torch.device | str = "cpu", weights:
 
 
 def write_weights(path: Path, weights: Mapping[str, Tensor], *, notes: Mapping[str, str] | None = None) -> None:
-    """Named tensors as safetensors; tensors that share memory must have been reduced to one name."""
+    """Named tensors as safetensors, with a checksum; tensors that share memory must have been reduced to one name."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    write_whole(path, lambda beside: save_file(whole, beside, metadata=dict(notes or {})))
+    marked = {**(notes or {}), CHECKSUM: _checksum(whole)}
+    try:
+        write_whole(path, lambda beside: save_file(whole, beside, metadata=marked))
+    except SafetensorError as error:  # it speaks for the system, in words only
+        if f"os error {errno.ENOSPC}" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+        raise
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The named tensors of a safetensors file."""
+    """The named tensors of a safetensors file; refuses a file that is not what was written, if it has a checksum."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            expected = (file.metadata() or {}).get(CHECKSUM)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from None
+    if expected is not None and expected != _checksum(weights):
+        raise InputError(f"{path}: is damaged: the weights do not have the checksum that was written with them")
+    return weights
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """What `write_weights` was given to note beside the weights."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: not a whole safetensors file: {error}") from None
+
+
+def _checksum(weights: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the names, types, shapes and values. A gigabyte takes about a second."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(weights.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:

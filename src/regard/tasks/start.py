@@ -88,7 +88,8 @@ def _claim(recipe: Recipe, folder: Path) -> None:
 def _lasting(recipe: Recipe) -> Recipe:
     """The recipe without what may change between one start and the next, or is found out at the first."""
     training = replace(
-        recipe.training, minutes=None, steps=None, epochs=None, patience=None, checkpoint_minutes=1.0, accumulate=1
-    )
+        recipe.training, minutes=None, steps=None, epochs=None, patience=None, checkpoint_minutes=1.0, accumulate=1,
+        shard=False, snapshots=0, tensorboard=False,
+    )  # fmt: skip
     model = replace(recipe.model, vocabulary=None, source_vocabulary=None)
     return replace(recipe, data=replace(recipe.data, continuous=None), training=training, model=model)

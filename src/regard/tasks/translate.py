@@ -12,6 +12,7 @@ from regard.config import DataConfig, Recipe
 from regard.data import PairBatch, PairStore, Ragged, pair_batch, text_pairs
 from regard.errors import InputError
 from regard.models import EncoderDecoder, build_model
+from regard.nn.consistency import divergence
 from regard.nn.loss import cross_entropy
 from regard.runs.folder import SOURCE_TOKENS, TARGET_TOKENS
 from regard.tasks.translator import Asked, Translator
@@ -53,16 +54,20 @@ class TranslateJob:
         self.device = device
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
-        """Teacher forcing: every next piece from the right ones before it."""
-        batch = batch.to(self.device)
+        """Teacher forcing: every next piece from the right ones before it; with R-Drop, twice at once."""
+        r_drop = self.recipe.training.r_drop if self.model.training else 0.0
+        batch = (batch.twice() if r_drop else batch).to(self.device)
         states = self.model(batch.source, batch.source_lengths, batch.target_in)
         places = torch.arange(batch.target_in.shape[1], device=self.device)
         real = (places < batch.target_lengths[:, None]).flatten().nonzero()[:, 0]
         weight, bias = self.model.output
         smoothing = self.recipe.training.label_smoothing if self.model.training else 0.0
-        return cross_entropy(
-            states.flatten(0, 1)[real], batch.target_out.flatten()[real], weight, bias, smoothing=smoothing
-        )
+        told = states.flatten(0, 1)[real]
+        total, plain = cross_entropy(told, batch.target_out.flatten()[real], weight, bias, smoothing=smoothing)
+        if not r_drop:
+            return total, plain
+        first, second = told.chunk(2)
+        return total / 2 + r_drop / 4 * divergence(first, second, weight, bias), plain / 2
 
     def validate(self) -> dict[str, float]:
         """Loss a piece, and of the greedily translated text BLEU and chrF; without validation text, training's loss."""

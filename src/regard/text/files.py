@@ -6,6 +6,7 @@ at U+2028, U+0085 and others that stand inside sentences, and shift one file aga
 
 import codecs
 import gzip
+import hashlib
 import io
 import os
 import zlib
@@ -99,6 +100,29 @@ def write_whole(path: Path, content: bytes) -> None:
         os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Write a file whole, and its checksum into a hidden file beside it."""
+    seal = _seal(path)
+    seal.unlink(missing_ok=True)
+    write_whole(path, content)
+    write_whole(seal, hashlib.sha256(content).hexdigest().encode())
+
+
+def read_sealed(path: Path) -> bytes:
+    """A file's content; refuses one that is not what was written. A file without a checksum is taken as it is."""
+    content, seal = path.read_bytes(), _seal(path)
+    if seal.is_file() and seal.read_bytes() != hashlib.sha256(content).hexdigest().encode():
+        raise InputError(
+            f"{path}: is damaged or was changed: its content does not have the checksum in {seal.name}; "
+            "take it from a copy of the run"
+        )
+    return content
+
+
+def _seal(path: Path) -> Path:
+    return path.with_name(f".{path.name}.sha256")
 
 
 def _open(path: str | Path) -> BinaryIO:

@@ -123,13 +123,11 @@ class HashSet:
 
     def add(self, keys: Sequence[bytes]) -> NDArray[np.bool_]:
         """Take the keys in; says of each whether it is new, of equal ones the first."""
-        digests = b"".join(blake2b(key, digest_size=8).digest() for key in keys)
-        hashes = np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-        new = np.zeros(len(hashes), dtype=np.bool_)
-        new[np.unique(hashes, return_index=True)[1]] = True
-        for run in self._runs:
-            places = np.searchsorted(run, hashes)
-            new &= run[np.minimum(places, len(run) - 1)] != hashes
+        hashes = _hashes(keys)
+        new = self._unseen(hashes)
+        first = np.zeros(len(hashes), dtype=np.bool_)
+        first[np.unique(hashes, return_index=True)[1]] = True
+        new &= first
         added = np.sort(hashes[new])
         while self._runs and len(self._runs[-1]) < 2 * len(added):
             added = np.concatenate([self._runs.pop(), added])
@@ -137,3 +135,19 @@ class HashSet:
         if len(added):
             self._runs.append(added)
         return new
+
+    def new(self, keys: Sequence[bytes]) -> NDArray[np.bool_]:
+        """Says of each key whether it is not in the set, and takes none in."""
+        return self._unseen(_hashes(keys))
+
+    def _unseen(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        new = np.ones(len(hashes), dtype=np.bool_)
+        for run in self._runs:
+            places = np.searchsorted(run, hashes)
+            new &= run[np.minimum(places, len(run) - 1)] != hashes
+        return new
+
+
+def _hashes(keys: Sequence[bytes]) -> NDArray[np.uint64]:
+    digests = b"".join(blake2b(key, digest_size=8).digest() for key in keys)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.text.files import write_whole
+from regard.text.files import write_sealed
 from regard.text.tokenizer import UNKNOWN_TEXT, Ids, Specials, Tokenizer, check_unicode, unknown_tag
 
 KIND, FORMAT = "huggingface", 1
@@ -86,7 +86,7 @@ class HuggingFaceTokenizer(Tokenizer):
             "format": FORMAT, "kind": KIND, "size": self.size, "specials": asdict(self.specials),
             "tokenizer": self._content,
         }  # fmt: skip
-        write_whole(path, (json.dumps(content, ensure_ascii=False) + "\n").encode())
+        write_sealed(path, (json.dumps(content, ensure_ascii=False) + "\n").encode())
         return path
 
     def _bytes_of(self, piece: str) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 import sentencepiece
 
 from regard.errors import InputError
-from regard.text.files import write_whole
+from regard.text.files import write_sealed
 from regard.text.modelfile import is_bpe
 from regard.text.tokenizer import UNKNOWN_TEXT, Ids, Specials, Tokenizer, check_unicode, unknown_tag
 
@@ -116,7 +116,7 @@ class SubwordTokenizer(Tokenizer):
     def save(self, folder: str | Path, name: str = "tokens") -> Path:
         """Write NAME.model, which Marian, CTranslate2 and sentencepiece's own tools read too."""
         path = Path(folder) / f"{name}.model"
-        write_whole(path, self._model)
+        write_sealed(path, self._model)
         return path
 
     @cached_property

@@ -13,6 +13,7 @@ import sentencepiece
 
 from regard.config import TokensConfig
 from regard.errors import InputError
+from regard.text.files import read_sealed
 from regard.text.subwords import SPACE, SubwordTokenizer
 from regard.text.tokenizer import Specials, Tokenizer, check_tags
 from regard.text.vocabulary import (
@@ -75,8 +76,9 @@ def load_tokenizer(folder: str | Path, name: str = "tokens") -> Tokenizer:
     """The tokeniser that `save` wrote into the folder."""
     model, listed = Path(folder) / f"{name}.model", Path(folder) / f"{name}.json"
     if model.is_file():
+        content = read_sealed(model)
         try:
-            return SubwordTokenizer(model.read_bytes())
+            return SubwordTokenizer(content)
         except InputError as error:
             raise InputError(f"{model}: {error}") from None
     if listed.is_file():

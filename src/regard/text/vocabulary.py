@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from regard.errors import InputError
-from regard.text.files import write_whole
+from regard.text.files import read_sealed, write_sealed
 from regard.text.huggingface import KIND as HUGGINGFACE
 from regard.text.huggingface import huggingface_tokenizer
 from regard.text.tokenizer import UNKNOWN_TEXT, Ids, Specials, Tokenizer, check_unicode, unknown_tag
@@ -105,7 +105,7 @@ class ListedTokenizer(Tokenizer):
         """Write NAME.json."""
         path = Path(folder) / f"{name}.json"
         content = {"format": FORMAT, "kind": self.kind, **asdict(self._vocabulary)}
-        write_whole(path, (json.dumps(content, ensure_ascii=False, indent=0) + "\n").encode())
+        write_sealed(path, (json.dumps(content, ensure_ascii=False, indent=0) + "\n").encode())
         return path
 
     def _spell(self, part: str) -> list[int]:
@@ -174,7 +174,7 @@ def _rules() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
 def read_vocabulary(path: Path) -> Tokenizer:
     """The tokeniser in a file that `save` wrote: a listed one, or one of another program."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_sealed(path))
         if content["kind"] == HUGGINGFACE:
             return huggingface_tokenizer(content)
         if content["format"] > FORMAT:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,29 @@ class Progress:
     finished: bool = False
 
 
-def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]) -> Path:
-    """Write a checkpoint into the run's folder, and take away all but the newest few."""
+def random_state() -> Tensor:
+    """The state of torch's generators: the processor's, then the accelerator's if there is one."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        states.append(torch.cuda.get_rng_state())
+    return torch.cat(states)
+
+
+def set_random_state(state: Tensor) -> None:
+    """Let torch's generators go on from there."""
+    own = len(torch.get_rng_state())
+    torch.set_rng_state(state[:own])
+    if torch.cuda.is_available() and len(state) > own:
+        torch.cuda.set_rng_state(state[own:])
+
+
+def save_checkpoint(
+    folder: Path, progress: Progress, tensors: dict[str, Tensor], random: Sequence[Tensor] | None = None
+) -> Path:
+    """Write a checkpoint into the run's folder, and take away all but the newest few.
+
+    `random` holds each process's `random_state`; without it there is one process, and its state is taken.
+    """
     home = folder / CHECKPOINTS
     home.mkdir(parents=True, exist_ok=True)
     place = home / f"step-{progress.step:08d}"
@@ -66,10 +87,8 @@ def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]
         shutil.rmtree(left, ignore_errors=True)
     try:
         beside.mkdir()
-        random = {"random": torch.get_rng_state()}
-        if torch.cuda.is_available():
-            random["random.cuda"] = torch.cuda.get_rng_state()
-        write_weights(beside / _STATE, {**tensors, **random})
+        states = {f"random.{rank}": state for rank, state in enumerate(random or [random_state()])}
+        write_weights(beside / _STATE, {**tensors, **states})
         facts = {"progress": to_plain(progress), "sha256": _hash(beside / _STATE)}
         text = json.dumps({**facts, "check": _check(facts)}, indent=1)
         with (beside / _FACTS).open("w", encoding="utf-8") as file:
@@ -84,10 +103,12 @@ def save_checkpoint(folder: Path, progress: Progress, tensors: dict[str, Tensor]
     return place
 
 
-def load_checkpoint(folder: Path, notice: Callable[[str], None]) -> tuple[Progress, dict[str, Tensor]] | None:
+def load_checkpoint(
+    folder: Path, notice: Callable[[str], None]
+) -> tuple[Progress, dict[str, Tensor], list[Tensor]] | None:
     """The newest whole checkpoint of a run, or none if it has none; `notice` hears of damaged ones.
 
-    Torch's random state is set to what it was.
+    Beside the progress and the tensors: the random state of each of the processes that there were.
     """
     home = folder / CHECKPOINTS
     damaged = 0
@@ -98,12 +119,8 @@ def load_checkpoint(folder: Path, notice: Callable[[str], None]) -> tuple[Progre
             notice(f"{place} is damaged and left aside: {error}")
             damaged += 1
             continue
-        torch.set_rng_state(tensors.pop("random"))
-        if "random.cuda" in tensors:
-            state = tensors.pop("random.cuda")
-            if torch.cuda.is_available():
-                torch.cuda.set_rng_state(state)
-        return progress, tensors
+        count = sum(name.startswith("random.") for name in tensors)
+        return progress, tensors, [tensors.pop(f"random.{rank}") for rank in range(count)]
     if damaged:
         raise InputError(f"{home}: all {damaged} checkpoints are damaged; move the folder away to start anew")
     return None

@@ -13,20 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regard.config import Recipe, TrainingConfig
 from regard.data import BatchStream, Position, Share, Update
 from regard.data.stream import Divisible, Store
+from regard.errors import WorkError
 from regard.models import Model
 from regard.runs.folder import WEIGHTS, write_weights
-from regard.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from regard.training.board import Board
+from regard.training.checkpoint import Progress, load_checkpoint, random_state, save_checkpoint, set_random_state
 from regard.training.journal import Journal
 from regard.training.machines import Machines
 from regard.training.optimizer import FlatAdam, is_finite
 from regard.training.precision import Precision, keep_memory
 from regard.training.schedule import learning_rate
+from regard.training.sharded import ShardedAdam
+from regard.training.snapshots import forget_after, keep_snapshot
 
 B = TypeVar("B", bound=Divisible)
 B_contra = TypeVar("B_contra", bound=Divisible, contravariant=True)
@@ -93,11 +98,12 @@ def run_training(
     keep_memory()
     loop = _Loop(job, recipe, out, precision=precision, machines=machines, watcher=watcher, started=started)
     try:
-        with _asked_to_stop() as asked:
+        with _asked_to_stop(twice_is_at_once=machines.world == 1) as asked:
             loop.run(asked)
     finally:
-        if loop.journal:
-            loop.journal.close()
+        for record in (loop.journal, loop.board):
+            if record:
+                record.close()
     return loop.progress
 
 
@@ -108,18 +114,39 @@ class _Loop(Generic[B]):
     ) -> None:  # fmt: skip
         self.job, self.recipe, self.out, self.machines, self.watcher = job, recipe, out, machines, watcher
         self.config: TrainingConfig = recipe.training
-        self.optimizer = FlatAdam(job.model, self.config, precision.dtype)
+        self.optimizer = self._optimizer(precision)
         self.progress = Progress()
         found = load_checkpoint(out, watcher.say)
         if found:
-            self.progress, tensors = found
+            self.progress, tensors, random = found
             self.optimizer.load(tensors)
+            if len(random) == machines.world:
+                set_random_state(random[machines.rank])
+        if machines.rank and not (found and len(random) == machines.world):
+            torch.manual_seed(self.config.seed + 1_000_003 * machines.rank + self.progress.step)
+        if machines.first:
+            forget_after(out, self.progress.step)
+        self.board = Board(out, self.progress.step) if machines.first and self.config.tensorboard else None
         self.journal = Journal(out) if machines.first else None
         self.started = started - self.progress.seconds
         self.saved_at = time.monotonic()
         self.validated_share = self._share_of_time()
         event = "resumed" if found else "started"
         self._note(event, step=self.progress.step, precision=precision.name, processes=machines.world)
+
+    def _optimizer(self, precision: Precision) -> FlatAdam | ShardedAdam:
+        if not self.config.shard or self.machines.world == 1:
+            return FlatAdam(self.job.model, self.config, precision.dtype)
+        sharded = ShardedAdam(self.job.model, self.config, precision.dtype, self.machines)
+        self.job.model.eval()
+        with torch.no_grad():  # FSDP finds its order in the first forward of the whole, so that comes before all else
+            self.job.loss(self._idle_part())
+        sharded.let_go()
+        return sharded
+
+    def _idle_part(self) -> B:
+        """Something to compute for a process that has no part while others have one."""
+        return self.job.store.batch(np.arange(1))
 
     def run(self, asked: list[int]) -> None:
         """Update after update, with validations and checkpoints between, to the end."""
@@ -182,6 +209,8 @@ class _Loop(Generic[B]):
             total, shown = self.job.loss(part)
             (total / update.tokens).backward()
             plain += shown.detach()
+        for _ in range(self._parts_of_others(update)):
+            (self.job.loss(self._idle_part())[0] * 0).backward()
         length = self.optimizer.collect()
         loss = self.machines.total(plain) / update.tokens
         step = progress.step + 1
@@ -202,11 +231,18 @@ class _Loop(Generic[B]):
         )  # fmt: skip
         if self.progress.skipped >= PATIENCE_WITH_NUMBERS:
             self._note("stopped", step=step, reason="numbers not finite")
-            raise ArithmeticError(
+            raise WorkError(
                 f"loss or gradient was not finite for {self.progress.skipped} updates in a row (up to update {step}); "
                 'take a lower training.learning_rate, a longer training.warmup, or training.precision = "float32"'
             )
         self.watcher.stepped(self.progress, share=share, loss=loss, rate=rate, speed=speed)
+
+    def _parts_of_others(self, update: Update[B]) -> int:
+        """Parts that other processes compute and this one does not: when weights are shared, all work in step."""
+        if isinstance(self.optimizer, FlatAdam):
+            return 0
+        rows = math.ceil(update.rows / self.machines.world)  # of the process that has most
+        return min(rows, self.config.accumulate) - len(update.parts)
 
     def _validation_is_due(self, update: Update[B]) -> bool:
         if self.config.valid_every is not None:
@@ -228,7 +264,7 @@ class _Loop(Generic[B]):
         with self.optimizer.averaged(), torch.no_grad():
             scores = self.job.validate()
         name, higher = self.job.goal
-        score, best = scores[name], self.progress.best
+        score, best = self.machines.agree(scores[name]), self.progress.best
         better = best is None or (score > best if higher else score < best)
         step = self.progress.step
         self.progress = replace(
@@ -238,29 +274,40 @@ class _Loop(Generic[B]):
         )  # fmt: skip
         seconds = round(time.monotonic() - began, 2)
         self._note("validated", step=step, seconds=seconds, better=better, **scores)
-        if better and self.machines.first:
-            write_weights(self.out / WEIGHTS, self.optimizer.named_weights(), notes={"step": str(step)})
+        if better or self.config.snapshots:
+            weights = self.optimizer.named_weights()
+            if better and self.machines.first:
+                write_weights(self.out / WEIGHTS, weights, notes={"step": str(step)})
+            if self.config.snapshots and self.machines.first:
+                keep_snapshot(self.out, step, weights, most=self.config.snapshots)
         self._save()
         self.watcher.validated(self.progress, scores, better=better)
 
     def _save(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.started)
+        state, random = self.optimizer.state(), self.machines.gather(random_state())
         if self.machines.first:
-            save_checkpoint(self.out, self.progress, self.optimizer.state())
+            save_checkpoint(self.out, self.progress, state, random)
         self.saved_at = time.monotonic()
 
     def _note(self, event: str, **facts: object) -> None:
         if self.journal:
             self.journal.write(event, **facts)
+        if self.board:
+            self.board.write(event, facts)
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[list[int]]:
-    """A list that is empty until Ctrl-C or SIGTERM asks to stop; asked again, it stops at once."""
+def _asked_to_stop(*, twice_is_at_once: bool) -> Iterator[list[int]]:
+    """A list that is empty until Ctrl-C or SIGTERM asks to stop; asked again, it stops at once.
+
+    Not so under torchrun: its processes hear of one Ctrl-C from the terminal and from torchrun, which ends them by
+    itself after half a minute.
+    """
     asked: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        if asked:
+        if asked and twice_is_at_once:
             raise KeyboardInterrupt
         asked.append(number)
 

@@ -41,11 +41,25 @@ class Machines:
             dist.barrier()
         return done if self.first else work()
 
+    def gather(self, value: Tensor) -> list[Tensor]:
+        """Every process's value, in their order and in ordinary memory; all are of one shape."""
+        if self.world == 1:
+            return [value]
+        values = [torch.empty_like(value, device=self.device) for _ in range(self.world)]
+        dist.all_gather(values, value.to(self.device))
+        return [one.cpu() for one in values]
+
     def total(self, value: Tensor) -> float:
         """The sum of all processes' values."""
         if self.world > 1:
             dist.all_reduce(value)
         return float(value)
+
+
+def leave_machines() -> None:
+    """Part from the others in good order, at the end of a command."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def join_machines() -> Machines:
