@@ -31,12 +31,14 @@ class ShardedAdam:
         self.config, self.machines = config, machines
         self._mesh = init_device_mesh(machines.device.type, (machines.world,))
         self._units = _shard(model, dtype, self._mesh)
-        named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+        named = list(model.named_parameters())
         named.sort(key=lambda pair: pair[1].dim() < 2)  # stable: matrices first, as FlatAdam has them
         self._parameters: dict[str, DTensor] = {}
+        self._still: dict[str, DTensor] = {}
+        """weights that do not learn"""
         for name, parameter in named:
             assert isinstance(parameter, DTensor)
-            self._parameters[name] = parameter
+            (self._parameters if parameter.requires_grad else self._still)[name] = parameter
         self._leaves = {name: nn.Parameter(shared.to_local().detach()) for name, shared in self._parameters.items()}
         self._average = {name: leaf.detach().clone() for name, leaf in self._leaves.items()} if config.ema else None
         matrices = [leaf for name, leaf in self._leaves.items() if self._parameters[name].dim() >= 2]
@@ -107,7 +109,8 @@ class ShardedAdam:
 
     def named_weights(self) -> dict[str, Tensor]:
         """The float32 weights by name and in shape, on the first process: the average over time, if one is kept."""
-        return {name: self._whole(name, value) for name, value in (self._average or self._leaves).items()}
+        still = {name: self._whole(name, shared.to_local()) for name, shared in self._still.items()}
+        return {**still, **{name: self._whole(name, share) for name, share in (self._average or self._leaves).items()}}
 
     def state(self) -> dict[str, Tensor]:
         """All that a resumed run needs of it, as FlatAdam states it; on the first process, others get empty tensors."""
@@ -162,7 +165,7 @@ class ShardedAdam:
 
     def _whole(self, name: str, share: Tensor) -> Tensor:
         """One tensor put together, in the first process's ordinary memory."""
-        like = self._parameters[name]
+        like = self._parameters[name] if name in self._parameters else self._still[name]
         shared = DTensor.from_local(
             share.detach(), self._mesh, [Shard(0)], run_check=False, shape=like.shape, stride=like.stride()
         )
