@@ -62,6 +62,8 @@ class TaskJob(Job[Any], Protocol):
 
 def _job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machines) -> TaskJob:
     """The one place where a task is chosen."""
+    if recipe.training.r_drop and recipe.task != "translate":
+        raise InputError(f"training.r_drop = {recipe.training.r_drop}: only translation has it; 0 for {recipe.task}")
     match recipe.task:
         case "translate":
             return TranslateJob(recipe, out, say, device=machines.device)

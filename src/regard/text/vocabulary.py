@@ -175,7 +175,7 @@ def read_vocabulary(path: Path) -> Tokenizer:
     """The tokeniser in a file that `save` wrote: a listed one, or one of another program."""
     try:
         content = json.loads(read_sealed(path))
-        if content["kind"] == HUGGINGFACE:
+        if content.get("kind") == HUGGINGFACE:
             return huggingface_tokenizer(content)
         if content["format"] > FORMAT:
             raise InputError(f"{path}: format {content['format']} is newer than this program's, {FORMAT}; update it")
@@ -187,5 +187,5 @@ def read_vocabulary(path: Path) -> Tokenizer:
         )
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: not a tokeniser's file: {error!r}") from None
