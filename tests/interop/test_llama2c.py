@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 import torch
 
+from regard.decoding.stream import Sampling
 from regard.errors import InputError
 from regard.interop import import_run
 from regard.interop.llama2c import ORDER, TABLE
 from regard.runs import open_run
+from regard.tasks.run import load
 
 DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REAL = DATA / "stories260K"
@@ -312,3 +314,5 @@ def test_the_real_checkpoint_continues_as_the_plain_forward(tmp_path, prompt):
     )
     if not prompt:
         assert hashlib.sha256(text.encode()).hexdigest() == PRINTED
+    continued = load(tmp_path / "run").generate(prompt, length=200, sampling=Sampling(temperature=0))
+    assert prompt + continued[0].text == text

@@ -76,8 +76,11 @@ class StepModel(Protocol):
 class PlainModel:
     """Any model that decodes, by its own cached steps: rows are moved by copying. `heads_off` give zeros."""
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly, *, heads_off: frozenset[Head] = frozenset()) -> None:
-        self.model, self.heads_off = model, heads_off
+    def __init__(
+        self, model: EncoderDecoder | DecoderOnly, *, heads_off: frozenset[Head] = frozenset(), bounded: bool = False
+    ) -> None:
+        """`bounded`: a decoder alone that looks through a window forgets what lies behind it."""
+        self.model, self.heads_off, self.bounded = model, heads_off, bounded
 
     @property
     def pieces(self) -> int:
@@ -101,7 +104,7 @@ class PlainModel:
         elif observe:
             raise InputError("a decoder alone has no cross-attention to observe")
         else:
-            cache = self.model.start(rows=len(prompts), capacity=capacity)
+            cache = self.model.start(rows=len(prompts), capacity=capacity, bounded=self.bounded)
         if any(prompts):
             ids, lengths = padded(prompts, self.device)
             self.model.step(ids, cache, counts=lengths.tolist(), trace=self._off())

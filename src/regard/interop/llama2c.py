@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig, Recipe, TokensConfig
+from regard.config import DataConfig, ModelConfig, Recipe, TokensConfig
 from regard.errors import InputError
 from regard.interop.imported import Imported, Table, converted
 from regard.text import read_llama2c_tokenizer
@@ -144,7 +144,8 @@ def read_llama2c(checkpoint: Path, tokenizer: Path | None = None) -> Imported:
     )  # fmt: skip
     model = converted(config, read_weights(checkpoint, header), TABLE, source=str(checkpoint))
     tokens = TokensConfig(kind="bpe", size=cut.size, joint=True, byte_fallback=True)
-    recipe = Recipe(task="generate", tokens=tokens, model=config)
+    data = DataConfig(max_length=header.seq_len, continuous=False)
+    recipe = Recipe(task="generate", data=data, tokens=tokens, model=config)
     return Imported(source=f"llama2.c version {header.version}", recipe=recipe, tokenizer=cut, model=model)
 
 

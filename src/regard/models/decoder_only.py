@@ -81,8 +81,8 @@ class DecoderOnly(nn.Module):
 
         `counts` says how many of a row's tokens are real; the others are at its end and are forgotten.
         """
-        if isinstance(cache, WindowCache) and tokens_BT.shape[1] > cache.most and trace is None:
-            return self._in_parts(tokens_BT, cache, counts or [tokens_BT.shape[1]] * cache.rows)
+        if isinstance(cache, WindowCache) and tokens_BT.shape[1] > cache.most:
+            return self._in_parts(tokens_BT, cache, counts or [tokens_BT.shape[1]] * cache.rows, trace)
         step = cache.open(self.decoder.mask, tokens_BT.shape[1])
         x = self.embedding(
             tokens_BT, self.pieces.weight, positions=step.positions, furthest=at_most(step.furthest, self.config),
@@ -92,11 +92,11 @@ class DecoderOnly(nn.Module):
         cache.close(step, counts)
         return states
 
-    def _in_parts(self, tokens_BT: Tensor, cache: WindowCache, counts: list[int]) -> Tensor:
-        """The same, as many tokens at a time as a windowed cache takes."""
+    def _in_parts(self, tokens_BT: Tensor, cache: WindowCache, counts: list[int], trace: Trace | None) -> Tensor:
+        """The same, as many tokens at a time as a windowed cache takes; a trace keeps what the last of them show."""
         states = []
         for start in range(0, tokens_BT.shape[1], cache.most):
             part = tokens_BT[:, start : start + cache.most]
             real = [min(max(count - start, 0), part.shape[1]) for count in counts]
-            states.append(self.step(part, cache, counts=real))
+            states.append(self.step(part, cache, counts=real, trace=trace))
         return torch.cat(states, dim=1)

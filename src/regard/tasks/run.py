@@ -9,13 +9,15 @@ from typing import overload
 import torch
 
 from regard.config import DecodingConfig
+from regard.decoding.stream import Sampling
 from regard.errors import InputError
-from regard.models import EncoderDecoder, Model
+from regard.models import DecoderOnly, EncoderDecoder, Model
 from regard.nn import Part, Trace
 from regard.runs import Stored, open_run
 from regard.tasks.translate import encode_sources
 from regard.tasks.translation import Translation
 from regard.tasks.translator import Asked, Translator, Wanted
+from regard.tasks.writing import Generated, Writer
 
 
 class Run:
@@ -121,6 +123,22 @@ class Run:
             self._encoder_decoder, self.tokenizer, self.source_tokenizer, self.recipe, folder=self.folder,
             others=[other._encoder_decoder for other in others],
         )  # fmt: skip
+
+    def generate(
+        self, prompt: str = "", *, length: int = 256, samples: int = 1, sampling: Sampling | None = None,
+        stop: Sequence[str] = (), with_logp: bool = False,
+    ) -> list[Generated]:  # fmt: skip
+        """`samples` texts that go on from a prompt, of at most `length` pieces each."""
+        return self.writer.write(
+            [prompt], length=length, samples=samples, sampling=sampling, stop=stop, with_logp=with_logp
+        )
+
+    @property
+    def writer(self) -> Writer:
+        """For many prompts, and for text as it is written."""
+        if not isinstance(self.model, DecoderOnly):
+            raise InputError(f"{self.folder}: its task is {self.recipe.task}, it does not generate")
+        return Writer(self.model, self.tokenizer, self.recipe)
 
     def trace(
         self, text: str, target: str | None = None, *, kinds: Sequence[str] = ("weights",),

@@ -95,11 +95,20 @@ class Tokenizer(ABC):
 
     def decode(self, ids: Iterable[int], *, continued: bool = False) -> str:
         """The text of the ids; specials and tags write nothing, bytes that are no UTF-8 the replacement character."""
-        text = b"".join(self._surface(id) or b"" for id in ids).decode("utf-8", errors="replace")
+        text = self.bytes_of(ids).decode("utf-8", errors="replace")
         return text if continued else text.removeprefix(self._prefix)
 
+    @property
+    def prefix(self) -> str:
+        """What stands before a text's first piece and is no part of the text."""
+        return self._prefix
+
+    def bytes_of(self, ids: Iterable[int]) -> bytes:
+        """What the ids write inside a text, which may be part of a character."""
+        return b"".join(self._surface(id) or b"" for id in ids)
+
     def size_of(self, ids: Iterable[int]) -> int:
-        """Bytes that the ids write, inside a text."""
+        """How many bytes that is."""
         surfaces = self._surfaces
         return sum(len(surfaces[id] or b"") for id in ids)
 

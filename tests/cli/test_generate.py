@@ -1,0 +1,85 @@
+"""`regard generate` as it is typed."""
+
+import io
+import json
+import sys
+
+import pytest
+import torch
+
+from regard.cli import main
+from regard.config import recipe_from
+from regard.models import build_model
+from regard.runs import save_run
+from regard.tasks.run import load
+from regard.text import train_tokenizer
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A new byte model, which writes anything."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    torch.manual_seed(1)
+    model = {"d_model": 16, "heads": 2, "d_ff": 16, "decoder_layers": 1, "max_length": 40, "positions": "rotary",
+             "vocabulary": 260}  # fmt: skip
+    recipe = recipe_from({"task": "generate", "tokens": {"kind": "byte"}, "model": model})
+    save_run(folder, recipe, train_tokenizer([], recipe.tokens), build_model(recipe.model))
+    return str(folder)
+
+
+def said(capsys, *words):
+    assert main(["generate", *words]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *words):
+    assert main(["generate", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return error
+
+
+def test_it_prints_prompt_and_text_the_same_for_the_same_seed(run, capsys):
+    right = load(run).generate("ab ", length=20)[0].text
+    assert said(capsys, run, "--prompt", "ab ", "--length", "20") == f"ab {right}\n"
+    assert said(capsys, run, "--prompt", "ab ", "--length", "20", "--only-new") == f"{right}\n"
+    assert said(capsys, run, "--prompt", "ab ", "--length", "20", "--seed", "2") != f"ab {right}\n"
+
+
+def test_several_texts_come_in_order_and_programs_get_a_line_each(run, capsys, tmp_path):
+    file = tmp_path / "prompts.jsonl"
+    file.write_text('{"text": "two"}\n{"text": "three\\nlines"}\n')
+    words = (run, "--prompt", "one", "--prompt-file", str(file), "--samples", "2", "--length", "9")
+    found = [json.loads(line) for line in said(capsys, *words, "--json").splitlines()]
+    assert [one["prompt"] for one in found] == ["one"] * 2 + ["two"] * 2 + ["three\nlines"] * 2
+    assert [one["sample"] for one in found] == [0, 1] * 3
+    assert all(len(one["tokens"]) == len(one["logp"]) for one in found)
+    assert said(capsys, *words) == "---\n".join(f"{one['prompt']}{one['text']}\n" for one in found)
+    pieces = said(capsys, run, "--prompt", "x", "--length", "3", "--logprobs").splitlines()[-3:]
+    assert all(float(line.split()[0]) < 0 for line in pieces)
+
+
+def test_the_prompt_comes_from_standard_input_or_is_asked_for(run, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("ab \n"))
+    right = said(capsys, run, "--length", "20")
+    assert right == said(capsys, run, "--prompt", "ab ", "--length", "20")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("ab \nab \n"))
+    asked = said(capsys, run, "--length", "20")
+    assert asked == f"a prompt a line; Ctrl-D ends\n> {right}> {right}> \n"
+
+
+def test_what_cannot_be_is_refused_and_what_is_not_read_is_said(run, capsys, tmp_path):
+    assert "top_p = 0.0: must be above 0" in refused(capsys, run, "--prompt", "x", "--top-p", "0")
+    assert "length = 0" in refused(capsys, run, "--prompt", "x", "--length", "0")
+    assert "a stop string is empty" in refused(capsys, run, "--prompt", "x", "--stop", "")
+    (tmp_path / "empty.txt").write_text("")
+    assert "is empty" in refused(capsys, run, "--prompt-file", str(tmp_path / "empty.txt"))
+    assert "no such run folder" in refused(capsys, str(tmp_path / "none"), "--prompt", "x")
+    assert main(["generate", run, "--prompt", "x" * 50, "--length", "2"]) == 0
+    told = "prompt 1: the first 11 of its pieces are not read: the model reads 40 at once\n"
+    assert capsys.readouterr().err == told
