@@ -15,6 +15,7 @@ from regard.config import ModelConfig
 from regard.nn.attention import attention
 from regard.nn.cache import Cache, Memory, Step
 from regard.nn.dropout import add_dropped, dropout
+from regard.nn.linear import linear
 from regard.nn.masks import Full, Mask, causal, dilated, global_sliding, sliding
 from regard.nn.positions import Rotation
 from regard.nn.relations import Alibi, Buckets, Relation, Shaw
@@ -60,7 +61,7 @@ class MultiHead(nn.Module):
 
     def forward(self, x_BTD: Tensor, sight: Sight, relation: Relation | None) -> Tensor:
         """Self-attention."""
-        q, k, v = self._to_heads(self.project(x_BTD))
+        q, k, v = self._to_heads(linear(x_BTD, self.project.weight, self.project.bias))
         if sight.rotation:
             q, k = sight.rotation(q), sight.rotation(k)
         if sight.cache and sight.step:
@@ -72,7 +73,7 @@ class MultiHead(nn.Module):
         assert sight.memory is not None
         assert sight.across is not None
         bias = None if self.project.bias is None else self.project.bias[: self.queries]
-        q = F.linear(x_BTD, self.project.weight[: self.queries], bias)
+        q = linear(x_BTD, self.project.weight[: self.queries], bias)
         q_BHTK = q.unflatten(-1, (self.heads, self.key_width)).transpose(1, 2)
         keys, values = sight.memory.layers[self.layer]
         return self._attend(q_BHTK, keys, values, sight.across, None, sight.trace)
@@ -80,7 +81,7 @@ class MultiHead(nn.Module):
     def remember(self, memory_BMD: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory, (B, G, M, K) and (B, G, M, V)."""
         bias = None if self.project.bias is None else self.project.bias[self.queries :]
-        return self._keys_and_values(F.linear(memory_BMD, self.project.weight[self.queries :], bias))
+        return self._keys_and_values(linear(memory_BMD, self.project.weight[self.queries :], bias))
 
     def _to_heads(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.alike:  # one copy instead of three, and one on the way back
@@ -105,8 +106,7 @@ class MultiHead(nn.Module):
             out = trace.attention(
                 self.part, self.layer, queries=q, keys=k, values=v, out=out, sight=sight, relation=relation
             )
-        joined: Tensor = self.join(out.transpose(1, 2).flatten(2))
-        return joined
+        return linear(out.transpose(1, 2).flatten(2), self.join.weight, self.join.bias)
 
 
 class FeedForward(nn.Module):
@@ -122,16 +122,17 @@ class FeedForward(nn.Module):
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """(B, T, D)."""
-        h_BTF = activate(self.inner(x_BTD), self.activation)
-        out: Tensor = self.outer(dropout(h_BTF, self.dropout, training=self.training))
-        return out
+        relu = self.activation == "relu"
+        h_BTF = linear(x_BTD, self.inner.weight, self.inner.bias, relu=relu)
+        h_BTF = dropout(h_BTF if relu else activate(h_BTF, self.activation), self.dropout, training=self.training)
+        return linear(h_BTF, self.outer.weight, self.outer.bias)
 
 
 def activate(x: Tensor, name: str) -> Tensor:
-    """The activation of that name, perhaps in x's own memory; swiglu halves the last dimension."""
+    """The activation of that name; swiglu halves the last dimension."""
     match name:
         case "relu":
-            return F.relu(x, inplace=True)
+            return F.relu(x)
         case "gelu":
             return F.gelu(x)
         case "gelu_tanh":

@@ -36,7 +36,7 @@ def keep_mask(like: Tensor, probability: float) -> Tensor:
     draws = torch.empty(-(-like.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
     share = probability * 256
     threshold = math.floor(share) + (float(torch.rand(())) < share % 1)
-    kept = draws.view(torch.uint8)[: like.numel()].view(like.shape) >= threshold
+    kept = draws.view(torch.uint8)[: like.numel()].view(like.shape).ge_(threshold)  # in bytes: bools convert slowly
     return kept.to(like.dtype).mul_(1 / (1 - probability))
 
 
