@@ -132,7 +132,7 @@ def test_what_is_wrong_is_told(save, tmp_path):
     for key, value, said in (
         ("position_embedding_type", "relative_key", "position_embedding_type 'relative_key' cannot be imported"),
         ("hidden_act", "geloo", "hidden_act = 'geloo': did you mean 'gelu'"),
-        ("model_type", "roberta", "model_type = 'roberta' cannot be imported; there is bert"),
+        ("model_type", "roberta", "model_type = 'roberta' cannot be imported; there is bert, gpt2"),
         ("hidden_size", "wide", "config.json: invalid literal"),
     ):
         (folder / "config.json").write_text(json.dumps({**config, key: value}), encoding="utf-8")

@@ -36,7 +36,7 @@ COMMANDS: dict[str, Command] = {
     "average": Command("makes a run of the mean of a run's newest weights", "regard.cli.average"),
     "data": Command("fetches public data sets, and counts what is in a recipe's text", "regard.cli.data"),
     "cost": Command("says what a model costs: parameters, arithmetic, memory", "regard.cli.cost"),
-    "import": Command("makes a run folder of another program's model: llama2.c", "regard.cli.import_"),
+    "import": Command("makes a run folder of another program's model: llama2.c, BERT, GPT-2", "regard.cli.import_"),
     "verify": Command("measures what is claimed equal, on a run or on tiny models", "regard.cli.verify"),
 }
 """Every command, in the order of the overview."""

@@ -6,6 +6,7 @@ from pathlib import Path
 EPILOG = """examples:
   regard import stories260K --out runs/stories
   regard import all-MiniLM-L6-v2 --out runs/minilm
+  regard import distilgpt2 --out runs/distilgpt2
 """
 
 
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "path",
         metavar="PATH",
         type=Path,
-        help="the model: a llama2.c checkpoint (.bin) or its folder, or a folder of a BERT as transformers saves it",
+        help="the model: a llama2.c checkpoint (.bin) or its folder, or a folder of a BERT or GPT-2 saved by transformers",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run folder to make")
     parser.add_argument(

@@ -5,14 +5,15 @@ from typing import Literal
 
 from regard.errors import InputError
 from regard.interop.bert import read_bert
+from regard.interop.gpt2 import read_gpt2
 from regard.interop.imported import Imported
 from regard.interop.llama2c import find_checkpoint, read_llama2c
 from regard.interop.saved import CONFIG, PICKLED, read_config
 from regard.runs import save_run
 
-Format = Literal["llama2c", "bert"]
+Format = Literal["llama2c", "bert", "gpt2"]
 
-SAVED: dict[str, Format] = {"bert": "bert"}
+SAVED: dict[str, Format] = {"bert": "bert", "gpt2": "gpt2"}
 """Kinds of model that transformers saves (`model_type` in config.json) and that can be read."""
 
 
@@ -33,6 +34,8 @@ def _read(path: Path, tokenizer: Path | None) -> Imported:
             return read_llama2c(find_checkpoint(path), tokenizer)
         case "bert":
             return read_bert(_with_own_tokenizer(path, tokenizer))
+        case "gpt2":
+            return read_gpt2(_with_own_tokenizer(path, tokenizer))
 
 
 def format_of(path: Path) -> Format:

@@ -53,6 +53,11 @@ def renamed(weights: Mapping[str, Tensor], table: Table, *, source: str) -> dict
     return {name: torch.cat(found) if len(found) > 1 else found[0] for name, found in parts.items()}
 
 
+def left_out(weights: Mapping[str, Tensor], table: Table) -> tuple[str, ...]:
+    """The names of the weights that the table drops on purpose."""
+    return tuple(name for name in weights if _row(name) in table and table[_row(name)] is None)
+
+
 def converted(config: ModelConfig, weights: Mapping[str, Tensor], table: Table, *, source: str) -> Model:
     """The model with the weights in it, for use and not for training."""
     with torch.device("meta"):  # no first values: all of them are replaced
