@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "path",
         metavar="PATH",
         type=Path,
-        help="the model: a llama2.c checkpoint (.bin) or its folder, or a folder of a BERT or GPT-2 saved by transformers",
+        help="the model: a llama2.c checkpoint (.bin) or its folder, or a BERT or GPT-2 folder saved by transformers",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run folder to make")
     parser.add_argument(
