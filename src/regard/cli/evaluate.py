@@ -1,4 +1,7 @@
-"""`regard evaluate`: how good a run's translations are, sentence by sentence too, and whether another's are better."""
+"""`regard evaluate`: how good a run's translations are, sentence by sentence too, and whether another's are better.
+
+What it makes of a language model is in `evaluate_text`.
+"""
 
 import argparse
 import json
@@ -18,6 +21,7 @@ examples:
   regard evaluate runs/fr-en
   regard evaluate runs/fr-en --source news.fr --target news.en --per-sentence news.tsv
   regard evaluate runs/fr-en --against runs/fr-en-without-dropout --json
+  regard evaluate runs/shakespeare --source sonnets.txt
 
 p says how often chance alone would show so large a difference between the two
 """
@@ -35,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State what the command takes."""
     parser.epilog = EPILOG
     parser.add_argument("run", metavar="RUN", help="folder of a run")
-    parser.add_argument("--source", metavar="FILE", help="text to translate; without it the recipe's data.test")
+    parser.add_argument(
+        "--source",
+        metavar="FILE",
+        help="text to translate, or of a language model to score; else the recipe's data.test",
+    )
     parser.add_argument("--target", metavar="FILE", help="what the translations should be, a line for a line")
     parser.add_argument("--hypotheses", metavar="FILE", help="translations to score instead of the run's own")
     parser.add_argument("--against", metavar="RUN|FILE", help="another run, or its translations, to compare with")
@@ -59,11 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     from regard.evaluation.scores import Scoring, compare, score
     from regard.runs.folder import RECIPE
 
-    _check(arguments)
     folder = Path(arguments.run)
     if not (folder / RECIPE).is_file():
         raise InputError(f"{folder}: not a run folder, it has no {RECIPE}")
     recipe = read_recipe(folder / RECIPE)
+    if recipe.task == "generate":
+        from regard.cli.evaluate_text import evaluate_text
+
+        return evaluate_text(recipe, arguments)
+    _check(arguments)
     beam = arguments.beam or recipe.decoding.beam
     pairs, where = _pairs(recipe, arguments)
     scoring = Scoring(tokenize=arguments.tokenize, lowercase=arguments.lowercase or recipe.data.lowercase)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from regard.config import DataConfig, Recipe
 from regard.data import PackedStore, TextBatch, TextStore, hold_out, whole_spans
-from regard.models import DecoderOnly, build_model
+from regard.errors import InputError
+from regard.models import DecoderOnly, Model, build_model
 from regard.nn.loss import cross_entropy
 from regard.runs.folder import TARGET_TOKENS
 from regard.text import Tokenizer, load_tokenizer, read_texts, train_tokenizer, training_sets
@@ -112,11 +113,13 @@ def text_loss(model: DecoderOnly, batch: TextBatch, *, smoothing: float = 0.0) -
 
 
 @torch.no_grad()
-def measure(model: DecoderOnly, text: PackedStore, tokenizer: Tokenizer, *, most: int | None = None) -> TextScore:
+def measure(model: Model, text: PackedStore, tokenizer: Tokenizer, *, most: int | None = None) -> TextScore:
     """How well the model tells a text, of which at most so many pieces are read, from all over it.
 
     Long documents are read in windows that stand side by side, so the first pieces of each have little before them.
     """
+    if not isinstance(model, DecoderOnly):
+        raise InputError(f"model.family = {model.config.family!r}: only a decoder alone tells a text piece by piece")
     model.eval()
     rows = np.arange(len(text))
     if most is not None and text.pieces > most:
@@ -139,6 +142,14 @@ def packed_text(recipe: Recipe, files: tuple[str, ...], tokenizer: Tokenizer, *,
     data: DataConfig = replace(recipe.data, train=files, sets=(), tag=None)
     texts = TextStore.open(data, tokenizer, folder=folder)
     return PackedStore(texts, whole_spans(texts), window=window_of(recipe), specials=tokenizer.specials)
+
+
+def held_out_text(recipe: Recipe, tokenizer: Tokenizer, *, folder: Path) -> PackedStore:
+    """What a run held out of its training text."""
+    texts = TextStore.open(recipe.data, tokenizer, folder=folder)
+    window = window_of(recipe)
+    _, held = hold_out(whole_spans(texts), recipe.data.valid_share, window)
+    return PackedStore(texts, held, window=window, specials=tokenizer.specials)
 
 
 def window_of(recipe: Recipe) -> int:
