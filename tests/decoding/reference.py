@@ -118,9 +118,14 @@ class Reference:
                 score = total / self.norm(self.request.limit) + self.coverage(ids[:-1])
                 done[group].append((ids, score, own, False))
         unique = {}
-        for answer in sorted((each for group in done for each in group), key=lambda each: (not each[3], -each[1])):
+        for answer in sorted((each for group in done for each in group), key=self.order):
             unique.setdefault(answer[0], answer)
         return list(unique.values())
+
+    def order(self, answer):
+        ids, score, _, ended = answer
+        met = sum(len(p) if count(ids, p) else ends(ids, p) for p in self.request.phrases)
+        return not ended, 0 if ended else -met, -score
 
     def ranked(self, candidates):
         phrases = self.request.phrases

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.config import DecodingConfig
-from regard.decoding import PlainModel, Request, Search, search, stream
+from regard.decoding import PlainModel, Request, Search, search, search_stream
 from regard.errors import InputError
 from regard.models import EncoderDecoder
 
@@ -166,13 +166,13 @@ def test_a_stream_is_the_whole(model):
             read.append(request)
             yield request
 
-    coming = stream(PlainModel(model), endless(), options, window=7)
+    coming = search_stream(PlainModel(model), endless(), options, window=7)
     for number in range(len(requests) * 2):
         answers = next(coming).answers
         expected = whole[number % len(requests)].answers
         assert [answer.ids for answer in answers] == [answer.ids for answer in expected]
         assert len(read) <= number + 7
-    assert list(stream(PlainModel(model), [], options)) == []
+    assert list(search_stream(PlainModel(model), [], options)) == []
 
 
 @pytest.mark.parametrize("options", [{"beam": beam, "length_penalty": p} for beam in (2, 5) for p in (0.0, 0.5, 1.5)])

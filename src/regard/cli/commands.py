@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "train": Command("learns what a recipe says into a run folder, or goes on with it", "regard.cli.train"),
     "translate": Command("translates lines of text with a trained run", "regard.cli.translate"),
     "generate": Command("goes on from a prompt with a trained language model", "regard.cli.generate"),
+    "score": Command("tells how likely a run finds given translations", "regard.cli.score"),
     "evaluate": Command("scores a run's translations of a test text, and against another's", "regard.cli.evaluate"),
     "average": Command("makes a run of the mean of a run's newest weights", "regard.cli.average"),
     "data": Command("fetches public data sets, and counts what is in a recipe's text", "regard.cli.data"),

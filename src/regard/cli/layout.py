@@ -32,6 +32,7 @@ class RecipeAction(argparse.Action):
     """An option that stands for a key of the recipe: the usage line has one word for all of them."""
 
     shown_default = ""
+    usage_word = "[--section.key VALUE] ..."
 
 
 def default_text(value: object) -> str:
@@ -66,8 +67,7 @@ def usage(parser: argparse.ArgumentParser, columns: int) -> str:
         if not isinstance(action, RecipeAction) and action.help is not argparse.SUPPRESS:
             word = f"{action.option_strings[0]} {_value(action)}".strip()
             words.append(word if action.required else f"[{word}]")
-    if any(isinstance(action, RecipeAction) for action in options):
-        words.append("[--section.key VALUE] ...")
+    words += dict.fromkeys(action.usage_word for action in options if isinstance(action, RecipeAction))
     start = f"usage: {parser.prog} "
     # An option and its value stay on one line: textwrap breaks at blanks, so those inside a word are hidden from it.
     hidden = " ".join(word.replace(" ", "\0") for word in words)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 from regard.cli.layout import RecipeAction, default_text
-from regard.config import PRESETS, Recipe, recipe_from
+from regard.config import PRESETS, DecodingConfig, Recipe, recipe_from
 from regard.config.model import preset_values
 from regard.config.plain import convert, describe_type, field_docs
 from regard.config.recipe import DEFAULT_PRESET, PAPER_TRAINING
@@ -40,6 +40,12 @@ class _Stated(RecipeAction):
         setattr(namespace, self.dest, self.read(values))
 
 
+class _Decoding(_Stated):
+    """The same without the section's name."""
+
+    usage_word = "[decoding options]"
+
+
 def add_recipe_options(parser: argparse.ArgumentParser, sections: Sequence[str] = SECTIONS) -> None:
     """Add an option for every key of the sections, each section a group of the help.
 
@@ -64,6 +70,19 @@ def add_recipe_options(parser: argparse.ArgumentParser, sections: Sequence[str] 
             read = partial(convert, hint, where=stated)
             text, metavar, nargs = _described(hint, docs[name])
             _add(group, stated, docs=text, metavar=metavar, read=read, shown=shown, nargs=nargs)
+
+
+def add_decoding_options(parser: argparse.ArgumentParser) -> None:
+    """Add an option for every key of the recipe's section decoding, without its name in front: `--beam`."""
+    group = parser.add_argument_group("decoding", "How answers are searched; what is not stated is as the recipe says.")
+    docs = field_docs(DecodingConfig)
+    for name, hint in typing.get_type_hints(DecodingConfig).items():
+        stated = f"decoding.{name}"
+        text, metavar, nargs = _described(hint, docs[name])
+        group.add_argument(
+            f"--{name.replace('_', '-')}", dest=stated, action=_Decoding, read=partial(convert, hint, where=stated),
+            shown="", nargs=nargs, metavar=metavar, help=text.replace("%", "%%"),
+        )  # fmt: skip
 
 
 def overrides(arguments: argparse.Namespace) -> dict[str, dict[str, object]]:

@@ -10,11 +10,11 @@ model. docs/decoding.md defines every option.
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.forced import Forced, Given, force
 from regard.decoding.request import Found, Hypothesis, Request, Search
-from regard.decoding.search import search, stream
+from regard.decoding.search import search, search_stream
 from regard.decoding.steps import CrossHead, PlainModel, PlainSteps, StepModel, Steps
 from regard.decoding.tree import Candidate, Fate, SearchTree
 
 __all__ = [
     "Candidate", "CrossHead", "Ensemble", "Fate", "Forced", "Found", "Given", "Hypothesis", "PlainModel", "PlainSteps",
-    "Request", "Search", "SearchTree", "StepModel", "Steps", "force", "search", "stream",
+    "Request", "Search", "SearchTree", "StepModel", "Steps", "force", "search", "search_stream",
 ]  # fmt: skip

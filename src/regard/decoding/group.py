@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.decoding.choose import Choice, Scores, diverse, drawn, likeliest, uniforms
-from regard.decoding.phrases import constrained
+from regard.decoding.phrases import constrained, met
 from regard.decoding.recorder import Recorder
-from regard.decoding.request import Found, Hypothesis, Request, Search
+from regard.decoding.request import Found, Hypothesis, Ids, Request, Search
 from regard.decoding.restrict import NEVER, Guard, forbid_early_end, forbid_repeats, forbid_runs, penalise
 from regard.decoding.steps import StepModel, Steps
 
@@ -270,8 +270,9 @@ class Group:
         return norm
 
     def _found(self, place: int) -> Found:
-        """A sentence's answers, those that ended first; groups of a diverse beam may have found the same."""
-        ranked = sorted(self.answers[place], key=lambda each: (not each.hypothesis.ended, -each.hypothesis.score))
+        """A sentence's answers, best first; groups of a diverse beam may have found the same."""
+        phrases = self.requests[place].phrases
+        ranked = sorted(self.answers[place], key=lambda each: _order(each.hypothesis, phrases))
         if self.search.groups > 1:
             best = [
                 each
@@ -304,3 +305,8 @@ class Group:
             self.guard.keep(index)
         if self.coverage is not None:
             self.coverage = self.coverage[index]
+
+
+def _order(answer: Hypothesis, phrases: Sequence[Ids]) -> tuple[bool, int, float]:
+    """Those that ended come first, which have all phrases; of the others those that are furthest with them."""
+    return not answer.ended, 0 if answer.ended else -met(answer.ids, phrases), -answer.score

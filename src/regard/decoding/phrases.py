@@ -28,7 +28,8 @@ def constrained(
     """The 2 w best of each sentence in turns; `written` holds the pieces of each of its rows."""
     count = 2 * width
     logp = scores.logits - scores.norm[:, :, None] + scores.totals[:, :, None]
-    top = logp.topk(min(count + 1, logp.shape[-1])).indices.tolist()
+    spare = 1 + 2 * max(map(len, phrases))  # the end, and of each phrase what begins it and what carries it on
+    top = logp.topk(min(count + spare, logp.shape[-1])).indices.tolist()
     device = logp.device
     choice = Choice(
         rank=torch.full((len(written), 1, count), NEVER, device=device),
@@ -44,9 +45,9 @@ def constrained(
                 continue
             pieces = sorted({*top[sentence][row], *_next_pieces(ids, wanted)})
             for piece, total in zip(pieces, logp[sentence, row, pieces].tolist(), strict=True):
-                met = _met_with(ids, piece, wanted, end)
-                if met is not None and total > NEVER:
-                    banks[met].append((total, row, piece))
+                bank = _met_with(ids, piece, wanted, end)
+                if bank is not None and total > NEVER:
+                    banks[bank].append((total, row, piece))
         for place, (total, row, piece) in enumerate(_in_turns(banks)[:count]):
             choice.rank[sentence, 0, place] = -place
             choice.totals[sentence, 0, place] = total
@@ -56,7 +57,7 @@ def constrained(
 
 
 def _in_turns(banks: dict[int, list[Candidate]]) -> list[Candidate]:
-    ordered = [sorted(banks[met], reverse=True) for met in sorted(banks, reverse=True)]
+    ordered = [sorted(banks[bank], reverse=True) for bank in sorted(banks, reverse=True)]
     return [each for turn in zip_longest(*ordered) for each in turn if each is not None]
 
 
@@ -67,7 +68,12 @@ def _met_with(ids: Sequence[int], piece: int, phrases: Sequence[Ids], end: int) 
     longer = [*ids, piece]
     if any(_ends(longer, phrase) == len(phrase) and _stands(ids, phrase) for phrase in phrases):
         return None
-    return sum(len(phrase) if _stands(longer, phrase) else _ends(longer, phrase) for phrase in phrases)
+    return met(longer, phrases)
+
+
+def met(ids: Sequence[int], phrases: Sequence[Ids]) -> int:
+    """Pieces of the phrases that are met."""
+    return sum(len(phrase) if _stands(ids, phrase) else _ends(ids, phrase) for phrase in phrases)
 
 
 def _next_pieces(ids: Sequence[int], phrases: Sequence[Ids]) -> list[int]:

@@ -39,7 +39,9 @@ def search(model: StepModel, requests: Sequence[Request], options: Search) -> li
     return [found[number] for number in range(len(requests))]
 
 
-def stream(model: StepModel, requests: Iterable[Request], options: Search, *, window: int = WINDOW) -> Iterator[Found]:
+def search_stream(
+    model: StepModel, requests: Iterable[Request], options: Search, *, window: int = WINDOW
+) -> Iterator[Found]:
     """The same for any number of requests, in bounded memory: `window` of them are searched, then the next."""
     rest = iter(requests)
     while block := list(islice(rest, window)):

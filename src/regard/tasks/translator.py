@@ -75,6 +75,14 @@ class Asked:
     """what it has to hold"""
 
 
+class TextError(InputError):
+    """One of the texts cannot be translated: the others can."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Job:
     """A text as ids."""
@@ -108,7 +116,12 @@ class Translator:
         if wanted.split:
             return self._split(asked, decoding, wanted, place)
         said = [row for row, each in enumerate(asked) if each.text.strip()]
-        jobs = {row: self._job(asked[row], decoding, wanted, place(row)) for row in said}
+        jobs = {}
+        for row in said:
+            try:
+                jobs[row] = self._job(asked[row], decoding, wanted)
+            except InputError as error:
+                raise TextError(f"{place(row)}: {error}", row) from None
         options = self._options(decoding, wanted)
         found = search(self.writer, [jobs[row].request for row in said], options)
         answers = [[EMPTY] for _ in asked]
@@ -190,14 +203,14 @@ class Translator:
             coverage_heads=self._heads(decoding) if decoding.coverage_penalty else (),
         )  # fmt: skip
 
-    def _job(self, asked: Asked, decoding: DecodingConfig, wanted: Wanted, place: str) -> _Job:
+    def _job(self, asked: Asked, decoding: DecodingConfig, wanted: Wanted) -> _Job:
         lower = self.recipe.data.lowercase
         shielded = shield(asked.text, wanted.keep, markup=wanted.markup, lowercase=lower)
         source = self.source_ids(shielded.text, asked.tag)
         most = self.recipe.model.max_length
         if len(source) > most:
             raise InputError(
-                f"{place}: {len(source):,} pieces, of which the model reads {most:,}; cut it, or have it split at the "
+                f"{len(source):,} pieces, of which the model reads {most:,}; cut it, or have it split at the "
                 "ends of its sentences (--split)"
             )
         prefix = tuple(self.tokenizer.encode(asked.prefix))
@@ -205,7 +218,7 @@ class Translator:
         limit = decoding.max_length or int(decoding.max_ratio * pieces) + 20
         limit = min(limit, most - len(prefix))
         if limit < 1:
-            raise InputError(f"{place}: its prefix has {len(prefix):,} pieces, and the model writes {most:,}")
+            raise InputError(f"its prefix has {len(prefix):,} pieces, and the model writes {most:,}")
         least = max(decoding.min_length, math.ceil(decoding.min_ratio * pieces)) - len(prefix)
         request = Request(
             source=source, read=(self.tokenizer.specials.begin, *prefix), limit=limit, least=max(0, min(least, limit)),
@@ -318,7 +331,10 @@ class Translator:
             for row, cut in enumerate(cuts) for number, (part, _) in enumerate(cut)
         ]  # fmt: skip
         inner = replace(wanted, split=False)
-        coming = iter(self.translate(parts, decoding, inner, place=lambda part: place(rows[part])))
+        try:
+            coming = iter(self.translate(parts, decoding, inner, place=lambda part: place(rows[part])))
+        except TextError as error:
+            raise TextError(str(error), rows[error.row]) from None
         return [[_joined([(next(coming)[0], space) for _, space in cut])] for cut in cuts]
 
 

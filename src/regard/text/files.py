@@ -10,7 +10,7 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -44,13 +44,16 @@ def check_files(paths: Sequence[str | Path]) -> None:
             raise InputError(f"{path}: no such file")
 
 
-def lines(path: str | Path) -> Iterator[str]:
-    """The file's lines without their ends; a last line needs no end."""
+def lines(path: str | Path, *, told: Callable[[InputError], object] | None = None) -> Iterator[str]:
+    """The file's lines without their ends; a last line needs no end.
+
+    With `told`, a line that is not UTF-8 is no error: it is told of, and comes with U+FFFD for what cannot be read.
+    """
     with _open(path) as file:
-        yield from lines_of(file, path)
+        yield from lines_of(file, path, told=told)
 
 
-def lines_of(file: BinaryIO, path: str | Path) -> Iterator[str]:
+def lines_of(file: BinaryIO, path: str | Path, *, told: Callable[[InputError], object] | None = None) -> Iterator[str]:
     """The lines of a file that is open, such as standard input; `path` is what errors call it."""
     number = 0
     try:
@@ -58,9 +61,15 @@ def lines_of(file: BinaryIO, path: str | Path) -> Iterator[str]:
             if number == 1:
                 raw = raw.removeprefix(_BOM)
             end = 2 if raw.endswith(b"\r\n") else 1 if raw.endswith(b"\n") else 0
-            yield raw[: len(raw) - end].decode()
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path, number, error) from None
+            try:
+                line = raw[: len(raw) - end].decode()
+            except UnicodeDecodeError as error:
+                wrong = _not_utf8(path, number, error)
+                if told is None:
+                    raise wrong from None
+                told(wrong)
+                line = raw[: len(raw) - end].decode(errors="replace")
+            yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise _damaged(path, number, error) from None
 
