@@ -23,7 +23,7 @@ def model():
 
 
 def learn(net):
-    loss = net(torch.randn(6, 5)).square().sum()
+    loss = net(torch.randn(6, 5).to(net[0].weight.dtype)).square().sum()
     loss.backward()
 
 

@@ -1,6 +1,6 @@
-"""`regard evaluate`: how good a run's translations are, sentence by sentence too, and whether another's are better.
+"""`regard evaluate`: how good a run's answers are, one by one too, and whether another's are better.
 
-What it makes of a language model is in `evaluate_text`.
+Here of translations; what it makes of a language model is in `evaluate_text`, and of a classifier in `evaluate_labels`.
 """
 
 import argparse
@@ -22,6 +22,7 @@ examples:
   regard evaluate runs/fr-en --source news.fr --target news.en --per-sentence news.tsv
   regard evaluate runs/fr-en --against runs/fr-en-without-dropout --json
   regard evaluate runs/shakespeare --source sonnets.txt
+  regard evaluate runs/sst2 --test reviews.tsv --probe runs/minilm
 
 p says how often chance alone would show so large a difference between the two
 """
@@ -45,6 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text to translate, or of a language model to score; else the recipe's data.test",
     )
     parser.add_argument("--target", metavar="FILE", help="what the translations should be, a line for a line")
+    parser.add_argument("--test", metavar="FILE", help="classify: labelled text; without it data.test, or data.valid")
+    parser.add_argument(
+        "--probe", metavar="RUN", help="classify: beside it a linear classifier on this run's frozen embeddings"
+    )
     parser.add_argument("--hypotheses", metavar="FILE", help="translations to score instead of the run's own")
     parser.add_argument("--against", metavar="RUN|FILE", help="another run, or its translations, to compare with")
     parser.add_argument("--beam", type=int, metavar="INT", help="hypotheses kept at each step (default: the recipe's)")
@@ -71,11 +76,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not (folder / RECIPE).is_file():
         raise InputError(f"{folder}: not a run folder, it has no {RECIPE}")
     recipe = read_recipe(folder / RECIPE)
-    if recipe.task == "generate":
-        from regard.cli.evaluate_text import evaluate_text
+    match recipe.task:
+        case "generate":
+            from regard.cli.evaluate_text import evaluate_text
 
-        return evaluate_text(recipe, arguments)
+            return evaluate_text(recipe, arguments)
+        case "classify":
+            from regard.cli.evaluate_labels import evaluate_labels
+
+            return evaluate_labels(recipe, arguments)
     _check(arguments)
+    for option in ("test", "probe"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option}: is for classifiers; {folder} translates; say --source FILE --target FILE")
     beam = arguments.beam or recipe.decoding.beam
     pairs, where = _pairs(recipe, arguments)
     scoring = Scoring(tokenize=arguments.tokenize, lowercase=arguments.lowercase or recipe.data.lowercase)

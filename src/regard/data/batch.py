@@ -70,7 +70,7 @@ class PairBatch:
 
         Row counts differ by one at most, and each part is as narrow as its own rows allow.
         """
-        return tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+        return tuple(self._rows(start, end) for start, end in shares(len(self), count))
 
     def _rows(self, start: int, end: int) -> Self:
         rows = slice(start, end)
@@ -106,8 +106,8 @@ class LabelledBatch:
 
     @property
     def tokens(self) -> int:
-        """Real pieces, begin and end included."""
-        return int(self.lengths.sum())
+        """Texts: what is told of each is its label, and a loss is the mean over them."""
+        return len(self)
 
     def to(self, device: torch.device | str) -> Self:
         """The same on a device."""
@@ -121,7 +121,7 @@ class LabelledBatch:
 
     def cut(self, count: int) -> tuple[Self, ...]:
         """`count` parts, as those of a `PairBatch`."""
-        return tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+        return tuple(self._rows(start, end) for start, end in shares(len(self), count))
 
     def _rows(self, start: int, end: int) -> Self:
         rows = slice(start, end)
@@ -170,7 +170,7 @@ class TextBatch:
 
     def cut(self, count: int) -> tuple[Self, ...]:
         """`count` parts, as those of a `PairBatch`."""
-        return (self,) if count == 1 else tuple(self._rows(start, end) for start, end in _shares(len(self), count))
+        return (self,) if count == 1 else tuple(self._rows(start, end) for start, end in shares(len(self), count))
 
     def _rows(self, start: int, end: int) -> Self:
         rows = slice(start, end)
@@ -205,10 +205,24 @@ def pair_batch(
     )
 
 
-def labelled_batch(texts: Ragged, labels: Tensor, index: NDArray[np.integer], *, specials: Specials) -> LabelledBatch:
-    """All these texts as one batch; `index` gives the numbers they go by."""
+def labelled_batch(
+    texts: Ragged, labels: Tensor, index: NDArray[np.integer], *, specials: Specials,
+    firsts: NDArray[np.integer] | None = None,
+) -> LabelledBatch:  # fmt: skip
+    """All these texts as one batch; `index` gives the numbers they go by.
+
+    Of two texts `firsts` says how many pieces the first one has, the end that parts them included.
+    """
     filled, lengths = fill(texts, specials, begin=True, end=True)
-    return LabelledBatch(index=torch.from_numpy(index.astype(np.int64)), texts=filled, lengths=lengths, labels=labels)
+    return LabelledBatch(
+        index=torch.from_numpy(index.astype(np.int64)), texts=filled, lengths=lengths, labels=labels,
+        segments=None if firsts is None else segments_of(firsts, filled.shape[1]),
+    )  # fmt: skip
+
+
+def segments_of(firsts: NDArray[np.integer], width: int) -> Tensor:
+    """For each place 0 in the first of two texts, begin included, and 1 behind it."""
+    return torch.from_numpy((np.arange(width) > firsts[:, None]).astype(np.int64))
 
 
 def text_batch(rows: Sequence[Sequence[NDArray[np.int64]]], index: NDArray[np.integer], *, pad: int) -> TextBatch:
@@ -248,7 +262,7 @@ def fill(rows: Ragged, specials: Specials, *, begin: bool = False, end: bool = F
     return torch.from_numpy(ids), torch.from_numpy(lengths)
 
 
-def _shares(rows: int, count: int) -> list[tuple[int, int]]:
+def shares(rows: int, count: int) -> list[tuple[int, int]]:
     """Where `count` shares of the rows begin and end: the first are longer by one where it does not come out even."""
     short, more = divmod(rows, count)
     ends = [short * (i + 1) + min(i + 1, more) for i in range(count)]

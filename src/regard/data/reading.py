@@ -29,10 +29,12 @@ def text_pairs(config: DataConfig, files: Sequence[str | Path], *, tag: str | No
 
 def labelled_texts(config: DataConfig, files: Sequence[str | Path]) -> Iterator[LabelledText]:
     """The labelled texts of some files, read as the recipe says: text in `source_field`, label in `target_field`."""
-    rows = read_labelled(files, text_field=config.source_field, label_field=config.target_field)
+    rows = read_labelled(
+        files, text_field=config.source_field, label_field=config.target_field, second_field=config.second_field
+    )
     if not config.lowercase:
         return rows
-    return (LabelledText(row.text.lower(), row.labels, row.line) for row in rows)
+    return (row._replace(text=row.text.lower(), second=row.second and row.second.lower()) for row in rows)
 
 
 def blocks(items: Iterable[T], size: int = _BLOCK) -> Iterator[list[T]]:

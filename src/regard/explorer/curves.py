@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from regard.explorer.markup import Html, element, joined, number
+from regard.explorer.markup import Html, element, html, joined, number
 
 WIDTH, HEIGHT = 440, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 38
@@ -28,26 +28,28 @@ class Line:
     """whether each point is marked, where they are few"""
 
 
-def chart(title: str, lines: Sequence[Line], *, unit: str = "", from_zero: bool = False) -> Html:
-    """A figure with its lines over the updates; what is not finite is left out."""
+def chart(
+    title: str, lines: Sequence[Line], *, unit: str = "", from_zero: bool = False, across: str = "updates"
+) -> Html:
+    """A figure with its lines over the updates, or over something else; what is not finite is left out."""
     drawn = [Line(name=line.name, dots=line.dots, points=thinned(_finite(line.points))) for line in lines]
     drawn = [line for line in drawn if line.points]
     if not drawn:
         return Html("")
-    across = [x for line in drawn for x, _ in line.points]
+    wide = [x for line in drawn for x, _ in line.points]
     up = [y for line in drawn for _, y in line.points] + ([0.0] if from_zero else [])
-    x_ticks, y_ticks = ticks(min(across), max(across)), ticks(min(up), max(up))
-    left, right = min(across), max(across) if max(across) > min(across) else min(across) + 1
+    x_ticks, y_ticks = ticks(min(wide), max(wide)), ticks(min(up), max(up))
+    left, right = min(wide), max(wide) if max(wide) > min(wide) else min(wide) + 1
     low, high = y_ticks[0], y_ticks[-1]
 
     def place(point: Point) -> Point:
         x = LEFT + (point[0] - left) / (right - left) * (WIDTH - LEFT - RIGHT)
         return x, HEIGHT - BOTTOM - (point[1] - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    parts = [_grid(place, [x for x in x_ticks if left <= x <= right], y_ticks, left, low)]
-    parts += [_line(line, kind, place) for kind, line in enumerate(drawn)]
+    parts = [_grid(place, [x for x in x_ticks if left <= x <= right], y_ticks, left, low, across)]
+    parts += [_line(line, kind, place, across) for kind, line in enumerate(drawn)]
     picture = element(
-        "svg", joined(parts), viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=_told(title, drawn, unit)
+        "svg", joined(parts), viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=_told(title, drawn, unit, across)
     )
     legend = [
         element("span", element("i", class_=f"swatch line-{kind}"), line.name, class_="key")
@@ -84,7 +86,9 @@ def _finite(points: Sequence[Point]) -> list[Point]:
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
-def _grid(place: Place, x_ticks: Sequence[float], y_ticks: Sequence[float], left: float, low: float) -> Html:
+def _grid(
+    place: Place, x_ticks: Sequence[float], y_ticks: Sequence[float], left: float, low: float, across: str
+) -> Html:
     """Lines across at the values, and the numbers at both axes."""
     parts = []
     for tick in y_ticks:
@@ -94,17 +98,17 @@ def _grid(place: Place, x_ticks: Sequence[float], y_ticks: Sequence[float], left
     for tick in x_ticks:
         x = place((tick, low))[0]
         parts.append(f'<text class="middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 17}">{_short(tick)}</text>')
-    parts.append(f'<text class="end" x="{WIDTH - RIGHT}" y="{HEIGHT - 3}">updates</text>')
+    parts.append(f'<text class="end" x="{WIDTH - RIGHT}" y="{HEIGHT - 3}">{html(across)}</text>')
     return Html("".join(parts))
 
 
-def _line(line: Line, kind: int, place: Place) -> Html:
+def _line(line: Line, kind: int, place: Place, across: str) -> Html:
     places = [place(point) for point in line.points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     parts = [f'<path class="line line-{kind}" d="M{path}"/>']
     if line.dots or len(places) == 1:
         for (x, y), (update, value) in zip(places, line.points, strict=True):
-            told = element("title", f"update {update:,.0f}: {line.name} {number(value)}").code
+            told = element("title", f"{_at(across, update)}: {line.name} {number(value)}").code
             parts.append(f'<circle class="dot line-{kind}" cx="{x:.1f}" cy="{y:.1f}" r="3.2">{told}</circle>')
     return Html("".join(parts))
 
@@ -118,11 +122,16 @@ def _short(value: float) -> str:
     return f"{value:,.10g}" if abs(value) >= 1000 else f"{value:.6g}"
 
 
-def _told(title: str, lines: Sequence[Line], unit: str) -> str:
+def _at(across: str, place: float) -> str:
+    """A place on the axis, in words."""
+    return f"update {place:,.0f}" if across == "updates" else f"{across} {number(place)}"
+
+
+def _told(title: str, lines: Sequence[Line], unit: str, across: str) -> str:
     """The chart in words, for those who do not see it."""
     said = [
-        f"{line.name} from {number(line.points[0][1])} at update {line.points[0][0]:,.0f} "
-        f"to {number(line.points[-1][1])} at update {line.points[-1][0]:,.0f}"
+        f"{line.name} from {number(line.points[0][1])} at {_at(across, line.points[0][0])} "
+        f"to {number(line.points[-1][1])} at {_at(across, line.points[-1][0])}"
         for line in lines
     ]
     return f"{title}{f' in {unit}' if unit else ''}: {'; '.join(said)}"

@@ -13,9 +13,11 @@ from regard.config import Recipe, read_recipe
 from regard.errors import InputError
 from regard.explorer.curves import Line, Point, chart
 from regard.explorer.history import History, Row, read_history
+from regard.explorer.labels import label_sections, try_labels
 from regard.explorer.markup import Content, Html, duration, element, html, joined, large, number, section, table
 from regard.explorer.samples import attention_section, read_samples, samples_section
 from regard.explorer.summaries import cost_section, data_section, environment_section, mean_lengths, read_manifest
+from regard.explorer.told import SCORES, words
 from regard.runs.folder import RECIPE, WEIGHTS, write_whole
 from regard.tasks.run import Run, load
 
@@ -41,8 +43,8 @@ def _page(folder: Path) -> str:
     run = load(folder) if (folder / WEIGHTS).is_file() else None
     name = folder.resolve().name
     sections = [
-        _curves_section(history),
-        _scores_section(history),
+        _curves_section(recipe, history),
+        _scores_section(recipe, history),
         *_model_sections(run),
         data_section(recipe, manifest),
         cost_section(recipe, history, lengths),
@@ -68,12 +70,12 @@ def _header(name: str, recipe: Recipe, history: History, run: Run | None) -> Htm
     weights = sum(parameter.numel() for parameter in run.model.parameters()) if run else 0
     pairs: list[tuple[str, str]] = []
     if best := history.best:
-        for key, label in (("bleu", "BLEU"), ("chrf", "chrF2++"), ("loss", "loss")):
+        for key, shown in SCORES.items():
             if key in best and len(pairs) < 2:
-                pairs.append((f"validation {label}", f"{_value(best, key):.{3 if key == 'loss' else 2}f}"))
+                pairs.append((f"validation {shown.label}", f"{_value(best, key):.{shown.digits}f}"))
     if history.updates:
         pairs += [("updates", f"{history.updates:,}"), ("time", duration(history.seconds))]
-        pairs.append(("target pieces read", large(history.tokens)))
+        pairs.append((f"{words(recipe).told}s learned from", large(history.tokens)))
     if weights:
         pairs.append(("parameters", large(weights)))
     tiles = [element("div", element("dt", label), element("dd", value)) for label, value in pairs]
@@ -81,6 +83,8 @@ def _header(name: str, recipe: Recipe, history: History, run: Run | None) -> Htm
     shape = f"{model.family}, {model.d_model} wide, {model.heads} heads"
     if model.family == "encoder-decoder":
         shape += f", {model.encoder_layers} + {model.decoder_layers} layers"
+    else:
+        shape += f", {model.encoder_layers if model.family == 'encoder-only' else model.decoder_layers} layers"
     status = {"stopped": "stopped by itself: its numbers were no longer finite"}.get(history.status, history.status)
     if not history.sessions:
         status = "no journal"
@@ -91,31 +95,24 @@ def _header(name: str, recipe: Recipe, history: History, run: Run | None) -> Htm
     )  # fmt: skip
 
 
-def _curves_section(history: History) -> Html:
+def _curves_section(recipe: Recipe, history: History) -> Html:
     """How the run went, over its updates."""
     if not history.steps:
         return _missing("curves", "Curves", "The journal holds no updates, so there are no curves.")
-    scored = history.validations
+    scored, told = history.validations, words(recipe).told
     charts = [
         chart(
-            "Loss a piece",
+            f"Loss a {told}",
             [
                 Line(name="training", points=_points(history.steps, "loss")),
                 Line(name="validation", points=_points(scored, "loss"), dots=True),
             ],
         ),
-        chart(
-            "Scores of the validation text",
-            [
-                Line(name="BLEU", points=_points(scored, "bleu"), dots=True),
-                Line(name="chrF2++", points=_points(scored, "chrf"), dots=True),
-            ],
-            from_zero=True,
-        ),
+        *_score_charts(scored),
         chart("Learning rate", [Line(name="rate", points=_points(history.steps, "rate"))], from_zero=True),
         chart(
-            "Speed", [Line(name="target pieces a second", points=_points(history.steps, "speed"))],
-            unit="pieces a second", from_zero=True,
+            "Speed", [Line(name=f"{told}s a second", points=_points(history.steps, "speed"))],
+            unit=f"{told}s a second", from_zero=True,
         ),
     ]  # fmt: skip
     parts: list[Content] = [element("div", *charts, class_="charts")]
@@ -126,7 +123,18 @@ def _curves_section(history: History) -> Html:
     return section("curves", "Curves", *parts)
 
 
-def _scores_section(history: History) -> Html:
+def _score_charts(scored: Sequence[Row]) -> list[Html]:
+    """A chart for each kind of score that the validations have."""
+    charts = []
+    for title in dict.fromkeys(shown.chart for shown in SCORES.values() if shown.chart):
+        kind = {key: shown for key, shown in SCORES.items() if shown.chart == title}
+        lines = [Line(name=shown.label, points=_points(scored, key), dots=True) for key, shown in kind.items()]
+        zero = all(shown.from_zero for shown in kind.values())
+        charts.append(chart(title, [line for line in lines if line.points], from_zero=zero))
+    return charts
+
+
+def _scores_section(recipe: Recipe, history: History) -> Html:
     """The validations."""
     rows, best = history.validations, history.best
     if not rows:
@@ -135,12 +143,13 @@ def _scores_section(history: History) -> Html:
     if len(rows) > MOST_VALIDATIONS:
         wanted = {round(place * (len(rows) - 1) / (MOST_VALIDATIONS - 1)) for place in range(MOST_VALIDATIONS)}
         shown = [row for place, row in enumerate(rows) if place in wanted or row is best]
-    names = [name for name in ("loss", "bleu", "chrf") if any(name in row for row in rows)]
-    head = ["update", *({"bleu": "BLEU", "chrf": "chrF2++"}.get(name, name) for name in names), "seconds", ""]
+    names = [name for name in ("loss", *SCORES) if any(name in row for row in rows)]
+    names = list(dict.fromkeys(names))
+    head = ["update", *(SCORES[name].label for name in names), "seconds", ""]
     table_rows = [
         [
             f"{_value(row, 'step'):,.0f}",
-            *(f"{_value(row, name):.3f}" if name == "loss" else f"{_value(row, name):.2f}" for name in names),
+            *(f"{_value(row, name):.{SCORES[name].digits}f}" for name in names),
             number(_value(row, "seconds")),
             element("strong", "kept") if row is best else "better" if row.get("better") else "",
         ]
@@ -150,9 +159,12 @@ def _scores_section(history: History) -> Html:
     if "bleu" in names:
         note = "Validation translates greedily, so that it is quick; beam search mostly does better. "
         note += "regard evaluate scores the test text, with signatures."
+    elif recipe.data.valid or recipe.data.valid_share:
+        note = "regard evaluate scores the test text." if recipe.training.objective == "task" else ""
     else:
         note = "There is no validation text: the loss is that of training text, which says little of other text."
-    parts.append(element("p", note, class_="note"))
+    if note:
+        parts.append(element("p", note, class_="note"))
     return section("scores", "Scores", *parts)
 
 
@@ -160,6 +172,13 @@ def _model_sections(run: Run | None) -> list[Html]:
     """Samples and attention, or why there are none."""
     if run is None:
         return [_missing("samples", "Samples", "No weights are kept yet: they come with the first validation.")]
+    if run.recipe.task == "classify" and run.recipe.data.labels:
+        try:
+            return label_sections(try_labels(run))
+        except InputError as error:
+            return [_missing("labels", "Labels", f"They cannot be tried: {error}")]
+    if run.recipe.task != "translate":
+        return []
     try:
         samples = read_samples(run)
     except InputError as error:

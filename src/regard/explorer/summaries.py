@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.config import DataConfig, ModelConfig, Recipe
+from regard.config import DataConfig, Recipe
 from regard.data.prepared import MANIFEST
 from regard.data.ragged import id_type
 from regard.errors import InputError
 from regard.evaluation.cost import Work, cost
 from regard.explorer.history import History
 from regard.explorer.markup import Content, Html, element, facts, large, section, table
+from regard.explorer.told import words
 from regard.text import training_sets
 
 FAULTS = {
-    "kept": "kept", "empty": "left out: a side is blank", "copies": "left out: both sides are the same",
+    "kept": "kept", "empty": "left out: blank, or one side is", "copies": "left out: both sides are the same",
     "duplicates": "left out: stood before", "too_long": "left out: too long", "ratio": "left out: sides too uneven",
 }  # fmt: skip
 """the names of the store's counts, for people"""
@@ -50,18 +51,21 @@ def data_section(recipe: Recipe, manifest: Manifest | None) -> Html:
     if report := notes.get("report"):
         whole = sum(report.values()) or 1
         rows = [(FAULTS.get(name, name), f"{count:,}", f"{count / whole:.1%}") for name, count in report.items()]
-        parts.append(table("Training pairs", ("pairs", "count", "share"), [row for row in rows if row[1] != "0"]))
+        named = words(recipe).rows
+        parts.append(table(f"Training {named}", (named, "count", "share"), [row for row in rows if row[1] != "0"]))
     else:
         parts.append(element("p", "The prepared data is not in the folder, so nothing is counted.", class_="note"))
     model, tokens = recipe.model, recipe.tokens
     lengths = mean_lengths(recipe, manifest)
     joint = "one vocabulary for both sides" if tokens.joint else "a vocabulary for each side"
+    translates = recipe.task == "translate"
     pieces = [
-        ("Tokens", f"{tokens.kind}, {joint}"),
+        ("Tokens", f"{tokens.kind}, {joint}" if translates else tokens.kind),
         ("Pieces", f"{model.vocabulary:,}" if model.vocabulary else "not known yet"),
         ("Source pieces", f"{model.source_vocabulary:,}" if model.source_vocabulary else None),
-        ("Mean source", f"{lengths[0]:.1f} pieces" if lengths else None),
-        ("Mean target", f"{lengths[1]:.1f} pieces" if lengths else None),
+        ("Mean source" if translates else "Mean text", f"{lengths[0]:.1f} pieces" if lengths else None),
+        ("Mean target", f"{lengths[1]:.1f} pieces" if lengths and translates else None),
+        ("Labels", f"{model.labels:,}" if model.labels else None),
     ]
     first, *rest = parts
     counted = element("div", *rest), facts((name, value) for name, value in pieces if value)
@@ -75,6 +79,9 @@ def mean_lengths(recipe: Recipe, manifest: Manifest | None) -> tuple[float, floa
         return None
     try:
         rows = manifest["notes"]["report"]["kept"]
+        if single := next((name for name in ("texts", "documents") if f"{name}.bin" in manifest["files"]), None):
+            pieces = manifest["files"][f"{single}.bin"] / np.dtype(id_type(model.vocabulary)).itemsize
+            return pieces / rows, pieces / rows
         size = {name: manifest["files"][f"{name}.bin"] for name in ("source", "target")}
         source = size["source"] / np.dtype(id_type(model.source_vocabulary or model.vocabulary)).itemsize
         return source / rows, size["target"] / np.dtype(id_type(model.vocabulary)).itemsize / rows
@@ -97,28 +104,37 @@ def _files_table(data: DataConfig, counts: list[int]) -> Html:
 def cost_section(recipe: Recipe, history: History, lengths: tuple[float, float] | None) -> Html:
     """Parameters, operations and memory, in closed form; and what this run has spent of them."""
     try:
-        return _costs(recipe.model, history, lengths)
+        return _costs(recipe, history, lengths)
     except InputError as error:
         return section("cost", "Cost", element("p", f"Not known: {error}", class_="note"))
 
 
-def _costs(model: ModelConfig, history: History, lengths: tuple[float, float] | None) -> Html:
+def _costs(recipe: Recipe, history: History, lengths: tuple[float, float] | None) -> Html:
+    model = recipe.model
     source, target = (min(model.max_length, max(1, round(length))) for length in lengths or (TEXT_LENGTH, TEXT_LENGTH))
     written = target if model.family == "encoder-decoder" else None
     found = cost(model, Work(batch=1, length=source, target_length=written))
     whole = sum(found.parameters.values())
     rows = [(name, f"{count:,}", f"{count / whole:.1%}") for name, count in found.parameters.items()]
     rows.append(("all", f"{whole:,}", "100.0%"))
-    each = found.training / found.tokens
+    one = words(recipe).told
+    each = found.training if one == "text" else 2 * found.training if one == "pair" else found.training / found.tokens
     about = f"texts of {source} pieces" if written is None else f"a source of {source} and a target of {target} pieces"
     spent: list[tuple[str, Content]] = [
-        ("Learning, a target piece", f"{large(each)} FLOP"),
-        ("Learning, this run", f"{large(each * history.tokens)} FLOP" if history.tokens else None),
+        (f"Learning, a {one}" if one != "hidden piece" else "Learning, a piece", f"{large(each)} FLOP"),
+        (
+            "Learning, this run",
+            f"{large(each * history.tokens)} FLOP" if history.tokens and one != "hidden piece" else None,
+        ),
     ]
+    translates = recipe.task == "translate"
     if found.decoding:
         once = found.decoding.source
         spent += [
-            ("A translation, greedy", f"{large(once + found.decoding.all_cached)} FLOP"),
+            (
+                "A translation, greedy" if translates else "A text as long, greedy",
+                f"{large(once + found.decoding.all_cached)} FLOP",
+            ),
             ("The same without the cache", f"{large(once + found.decoding.all_again)} FLOP"),
         ]
     held = found.bytes

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import overload
 
 import torch
+from torch import Tensor
 
 from regard.config import DecodingConfig
 from regard.decoding.stream import Sampling
 from regard.errors import InputError
-from regard.models import DecoderOnly, EncoderDecoder, Model
+from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly, Model
 from regard.nn import Part, Trace
 from regard.runs import Stored, open_run
+from regard.tasks.classify import Classification, Classifier
+from regard.tasks.embed import Embedder, Pooling
+from regard.tasks.reading import Text
 from regard.tasks.translate import encode_sources
 from regard.tasks.translation import Translation
 from regard.tasks.translator import Asked, Translator, Wanted
@@ -103,6 +107,39 @@ class Run:
         if nbest is not None:
             return answers[0] if isinstance(text, str) else answers
         return answers[0][0] if isinstance(text, str) else [each[0] for each in answers]
+
+    @overload
+    def classify(self, text: Text) -> Classification: ...
+
+    @overload
+    def classify(self, text: list[Text]) -> list[Classification]: ...
+
+    def classify(self, text: Text | list[Text]) -> Classification | list[Classification]:
+        """The labels of a text, or of each in a list of them; a tuple of two is read as two texts with one label."""
+        found = self.classifier.classify(text if isinstance(text, list) else [text])
+        return found if isinstance(text, list) else found[0]
+
+    def embed(self, texts: Sequence[str], *, pooling: Pooling | None = None, normalise: bool = True) -> Tensor:
+        """The texts' vectors, (N, D)."""
+        return self.embedder.embed(list(texts), pooling=pooling, normalise=normalise)
+
+    @property
+    def classifier(self) -> Classifier:
+        """The model as one that tells labels."""
+        return Classifier(self._encoder_only, self.tokenizer, self.recipe)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model as one that makes vectors."""
+        return Embedder(self._encoder_only, self.tokenizer, lowercase=self.recipe.data.lowercase)
+
+    @property
+    def _encoder_only(self) -> EncoderOnly:
+        if not isinstance(self.model, EncoderOnly):
+            raise InputError(
+                f"{self.folder}: its task is {self.recipe.task}; an encoder-only run classifies and embeds"
+            )
+        return self.model
 
     def nbest(self, text: str, *, beam: int, tag: str | None = None) -> list[Translation]:
         """The `beam` best translations of a text."""

@@ -9,12 +9,18 @@ from typing import Any, Protocol
 from regard.config import Recipe, read_recipe
 from regard.errors import InputError
 from regard.runs.folder import RECIPE, write_whole
+from regard.tasks.classify import ClassifyJob
+from regard.tasks.contrast import ContrastJob
 from regard.tasks.generate import GenerateJob
+from regard.tasks.masked import MaskedJob
 from regard.tasks.translate import TranslateJob
 from regard.training.checkpoint import Progress
 from regard.training.loop import Job, Watcher, run_training
 from regard.training.machines import Machines, join_machines
 from regard.training.precision import choose_precision
+
+STARTS = ("classify",)
+"""Tasks that can start from another run."""
 
 
 def train(recipe: Recipe, out: str | Path, *, watcher: Watcher | None = None) -> Progress:
@@ -64,13 +70,31 @@ def _job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machin
     """The one place where a task is chosen."""
     if recipe.training.r_drop and recipe.task != "translate":
         raise InputError(f"training.r_drop = {recipe.training.r_drop}: only translation has it; 0 for {recipe.task}")
+    if recipe.training.objective != "task" and recipe.task != "classify":
+        raise InputError(f"training.objective = {recipe.training.objective!r}: is for task = 'classify'")
+    if recipe.task not in STARTS and (recipe.training.start_from or recipe.training.freeze):
+        key = "start_from" if recipe.training.start_from else "freeze"
+        raise InputError(
+            f"training.{key}: task = {recipe.task!r} learns from first values; there is {', '.join(STARTS)}"
+        )
     match recipe.task:
         case "translate":
             return TranslateJob(recipe, out, say, device=machines.device)
         case "generate":
             return GenerateJob(recipe, out, say, device=machines.device)
-        case _:
-            raise InputError(f"task = {recipe.task!r}: cannot be trained yet; there are translate and generate")
+        case "classify":
+            return _classify_job(recipe, out, say, machines)
+
+
+def _classify_job(recipe: Recipe, out: Path, say: Callable[[str], None], machines: Machines) -> TaskJob:
+    """An encoder learns labels, hidden pieces, or pairs."""
+    match recipe.training.objective:
+        case "task":
+            return ClassifyJob(recipe, out, say, device=machines.device)
+        case "masked":
+            return MaskedJob(recipe, out, say, device=machines.device)
+        case "contrastive":
+            return ContrastJob(recipe, out, say, device=machines.device)
 
 
 def _claim(recipe: Recipe, folder: Path) -> None:
@@ -78,6 +102,10 @@ def _claim(recipe: Recipe, folder: Path) -> None:
     if not (folder / RECIPE).exists():
         return
     there = read_recipe(folder / RECIPE)
+    if not recipe.data.labels:  # not stated, so they were found out
+        there = replace(there, data=replace(there.data, labels=()))
+    if recipe.data.several_labels is None:
+        there = replace(there, data=replace(there.data, several_labels=None))
     if _lasting(there) != _lasting(recipe):
         theirs, ours = (one.to_toml().splitlines() for one in (_lasting(there), _lasting(recipe)))
         changed = sorted({line.split(" = ")[0] for line in set(theirs) ^ set(ours)})
@@ -93,5 +121,5 @@ def _lasting(recipe: Recipe) -> Recipe:
         recipe.training, minutes=None, steps=None, epochs=None, patience=None, checkpoint_minutes=1.0, accumulate=1,
         shard=False, snapshots=0, tensorboard=False,
     )  # fmt: skip
-    model = replace(recipe.model, vocabulary=None, source_vocabulary=None)
+    model = replace(recipe.model, vocabulary=None, source_vocabulary=None, labels=None)
     return replace(recipe, data=replace(recipe.data, continuous=None), training=training, model=model)

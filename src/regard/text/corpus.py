@@ -28,11 +28,12 @@ class TextPair(NamedTuple):
 
 
 class LabelledText(NamedTuple):
-    """A text and what it was labelled with: one label, or several."""
+    """A text, or two of them, and what it was labelled with: one label, or several."""
 
     text: str
     labels: tuple[str, ...]
     line: int
+    second: str | None = None
 
 
 Files = Sequence[str | Path]
@@ -75,29 +76,37 @@ def read_pairs(
     return _parallel_pairs(paths[0], paths[1], tag)
 
 
-def read_labelled(files: Files, *, text_field: str = "1", label_field: str = "2") -> Iterator[LabelledText]:
+def read_labelled(
+    files: Files, *, text_field: str = "1", label_field: str = "2", second_field: str | None = None
+) -> Iterator[LabelledText]:
     """The labelled texts of .tsv and .jsonl files (.gz of each), one after another.
 
-    Fields are as in `read_pairs`, and 1 and 2 mean the keys "text" and "label". A list of labels in a .jsonl is a text
-    with several.
+    Fields are as in `read_pairs`, and 1, 2 and 3 mean the keys "text", "label" and "second". A list of labels in a
+    .jsonl is a text with several.
     """
     paths = [Path(file) for file in files]
     check_files(paths)
     for path in paths:
         if kind_of(path) not in (".tsv", ".jsonl"):
             raise InputError(f"{path}: labelled text must be a .tsv or a .jsonl file")
-    return (
-        LabelledText(text, (label,) if isinstance(label, str) else label, line)
-        for path in paths
-        for line, (text, label) in _rows(path, {"text": text_field, "label": label_field})
-    )
+    fields = {"text": text_field, "label": label_field} | ({"second": second_field} if second_field else {})
+    return (_labelled(path, line, values) for path in paths for line, values in _rows(path, fields))
+
+
+def _labelled(path: Path, line: int, values: list[Any]) -> LabelledText:
+    text, label, *second = values
+    labels = (label,) if isinstance(label, str) else label
+    if not all(map(str.strip, labels)):
+        raise InputError(f"{path}, line {line}: a label is blank")
+    return LabelledText(text, labels, line, *second)
 
 
 def read_texts(files: Files, *, text_field: str = "1") -> Iterator[Chunk]:
     """The documents of text files, in order.
 
-    A .jsonl has a document a line, under the key `text_field` (1 means "text"). Any other file is one document, which
-    comes in chunks of a megabyte cut behind line ends; `last` tells where a document ends.
+    A .jsonl or .tsv has a document a line, in its field `text_field` (1 means the key "text", or the first column). Any
+    other file is one document, which comes in chunks of a megabyte cut behind line ends; `last` tells where a document
+    ends.
     """
     paths = [Path(file) for file in files]
     check_files(paths)
@@ -106,7 +115,7 @@ def read_texts(files: Files, *, text_field: str = "1") -> Iterator[Chunk]:
 
 def _documents(paths: Sequence[Path], text_field: str) -> Iterator[Chunk]:
     for path in paths:
-        if kind_of(path) == ".jsonl":
+        if kind_of(path) in (".jsonl", ".tsv"):
             for line, (text,) in _rows(path, {"text": text_field}):
                 yield Chunk(text, line, last=True)
             continue
