@@ -133,5 +133,12 @@ def test_the_report_tells_labels_and_calibration(run):
     assert "target" not in re.sub(r"<code>.*?</code>", "", text, flags=re.S)
 
 
+def test_verify_covers_it(run, capsys):
+    told = said(capsys, "verify", run, "--json").out
+    held = {result["name"]: result["held"] for result in json.loads(told)["results"]}
+    assert all(held.values())
+    assert {"padded = unpadded", "batch of one = batch of many", "saved = loaded"} <= set(held)
+
+
 def test_other_verbs_say_why_not(run, capsys):
     assert "its task is classify" in refused(capsys, "translate", run)

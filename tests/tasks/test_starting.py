@@ -1,5 +1,6 @@
 """Starting from another run: masked text, then labels; pairs; frozen weights; and what does not fit."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -89,12 +90,13 @@ def test_hidden_pieces_are_learned_and_labels_from_there(text, masked, tmp_path)
 
 def test_an_interrupted_run_needs_the_other_no_more(text, masked, tmp_path):
     """Frozen weights are in the checkpoint, and the resolved recipe states the whole model."""
-    folder, _ = masked
+    folder = shutil.copytree(masked[0], tmp_path / "start")
     start = {"start_from": str(folder), "freeze": ["pieces"], "steps": 10, "valid_every": 5}
     whole = recipe(text, "labelled.tsv", training={**start, "steps": 20})
     train(whole, tmp_path / "whole")
     train(recipe(text, "labelled.tsv", training=start), tmp_path / "run")
     resolved = read_recipe(tmp_path / "run" / "recipe.toml")
+    shutil.rmtree(folder)
     gone = replace(resolved, training=replace(resolved.training, steps=20))
     train(gone, tmp_path / "run")
     ours, right = (read_weights(tmp_path / name / "model.safetensors") for name in ("run", "whole"))

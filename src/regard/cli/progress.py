@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """A watcher that writes to standard error, and on a terminal keeps a bar at its foot; a quiet one says nothing."""
+    """A watcher that writes to standard error, and on a terminal keeps a bar at its foot; a quiet one says nothing.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    `told` is what the speed counts.
+    """
+
+    def __init__(self, *, quiet: bool = False, told: str = "tokens") -> None:
+        self.told = told
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
         left = TimeRemainingColumn()
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), left)
@@ -41,7 +45,7 @@ class Screen:
         self._speed = speed if not self._speed else 0.95 * self._speed + 0.05 * speed
         if self._bar.disable:
             return
-        text = f"update {progress.step:,}  loss {loss:.3f}  rate {rate:.1e}  {self._speed:,.0f} tokens/s"
+        text = f"update {progress.step:,}  loss {loss:.3f}  rate {rate:.1e}  {self._speed:,.0f} {self.told}/s"
         if self._task is None:
             self._task = self._bar.add_task(text, total=1.0)
         self._bar.update(self._task, description=text, completed=share)
@@ -51,5 +55,5 @@ class Screen:
         shown = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
         minutes = progress.seconds / 60
         mark = "  best so far" if better else ""
-        self.say(f"{minutes:5.1f} min  update {progress.step:>6,}  {shown}  {self._speed:,.0f} tokens/s{mark}")
+        self.say(f"{minutes:5.1f} min  update {progress.step:>6,}  {shown}  {self._speed:,.0f} {self.told}/s{mark}")
         sys.stderr.flush()

@@ -29,7 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     from regard.training.machines import join_machines, leave_machines
 
     first = join_machines().first
-    with Screen(quiet=not first) as screen:
+    told = "texts" if recipe.task == "classify" and recipe.training.objective == "task" else "tokens"
+    with Screen(quiet=not first, told=told) as screen:
         progress = train(recipe, arguments.out, watcher=screen)
     if progress.finished:
         screen.say(f"{arguments.out}: finished, {progress.step:,} updates in {progress.seconds / 60:.1f} minutes")
