@@ -140,5 +140,5 @@ def test_verify_covers_it(run, capsys):
     assert {"padded = unpadded", "batch of one = batch of many", "saved = loaded"} <= set(held)
 
 
-def test_other_verbs_say_why_not(run, capsys):
-    assert "its task is classify" in refused(capsys, "translate", run)
+def test_other_verbs_say_why_not(run, capsys, tmp_path):
+    assert "its task is classify" in refused(capsys, "translate", run, lines_file(tmp_path, "x"))

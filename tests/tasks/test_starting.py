@@ -72,7 +72,7 @@ def test_hidden_pieces_are_learned_and_labels_from_there(text, masked, tmp_path)
     with torch.no_grad():
         assert progress.best < 0.75 * untrained.validate()["loss"]
     told = []
-    start = {"start_from": str(folder), "freeze": ["pieces", "embedding", "encoder.layers.0"], "steps": 30}
+    start = {"start_from": str(folder), "freeze": ["pieces", "encoder.layers.0"], "steps": 30}
     asked = recipe(text, "labelled.tsv", training=start)
     assert asked.model.d_model == 32
     assert asked.tokens.size == 500
@@ -81,7 +81,7 @@ def test_hidden_pieces_are_learned_and_labels_from_there(text, masked, tmp_path)
     assert any(line.startswith("frozen: ") for line in told)
     before, after = read_weights(folder / "model.safetensors"), read_weights(tmp_path / "run" / "model.safetensors")
     for name, weight in before.items():
-        frozen = name.startswith(("pieces.", "embedding.", "encoder.layers.0."))
+        frozen = name.startswith(("pieces.", "encoder.layers.0."))
         assert torch.equal(weight, after[name]) == frozen, name
     run = regard.load(tmp_path / "run")
     assert run.classify("The cat sleeps.").label in ("en", "fr")
@@ -112,6 +112,7 @@ def test_texts_find_their_partners(text, tmp_path):
     assert vectors.norm(dim=-1).tolist() == pytest.approx([1, 1, 0])
 
 
+@torch.no_grad()
 def test_the_contrastive_loss_is_cross_entropy_both_ways(text, tmp_path):
     asked = recipe(text, "twins.tsv", training={"objective": "contrastive", "temperature": 0.1})
     job = ContrastJob(asked, tmp_path, [].append, device=torch.device("cpu"))
@@ -130,6 +131,7 @@ def test_the_contrastive_loss_is_cross_entropy_both_ways(text, tmp_path):
     assert float(shown) == pytest.approx(float(plain), rel=1e-5)
 
 
+@torch.no_grad()
 def test_the_masked_loss_is_that_of_the_hidden_pieces_alone(text, tmp_path):
     job = MaskedJob(
         recipe(text, "plain.jsonl", training={"objective": "masked"}), tmp_path, [].append, device=torch.device("cpu")
@@ -152,7 +154,7 @@ def test_what_does_not_fit_is_told(text, masked, tmp_path):
     refused("leave model.preset = 'tiny' out", training={}, model={"preset": "tiny"})
     refused(r"the pieces are that run's; leave tokens\.size out", training={}, tokens={"size": 100})
     refused("no weight is called 'encoder.layer'; did you mean", training={"freeze": ["encoder.layer"]})
-    refused("leaves no weight to learn", training={"freeze": ["pieces", "embedding", "encoder", "label"]})
+    refused("leaves no weight to learn", training={"freeze": ["pieces", "encoder", "label"]})
     refused("not a run folder, it has no recipe", training={"start_from": str(tmp_path / "none")})
     refused(r"misshapen encoder\.layers\.0\.feed_forward", training={}, model={"d_ff": 80})
     with pytest.raises(InputError, match="is encoder-only; task = 'generate' starts from a run that is decoder-only"):

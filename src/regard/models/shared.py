@@ -83,7 +83,7 @@ def freeze(model: nn.Module, beginnings: Sequence[str]) -> int:
     names = [name for name, _ in model.named_parameters()]
     for beginning in beginnings:
         if not any(name == beginning or name.startswith(f"{beginning}.") for name in names):
-            known = {".".join(name.split(".")[:parts]) for name in names for parts in range(1, name.count(".") + 2)}
+            known = {".".join(name.split(".")[:parts]) for name in names for parts in (1, 2, 3)}
             raise InputError(f"training.freeze: no weight is called {beginning!r}; {nearest(beginning, known)}")
     for name, parameter in model.named_parameters():
         if any(name == beginning or name.startswith(f"{beginning}.") for beginning in beginnings):
