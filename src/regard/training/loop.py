@@ -40,6 +40,8 @@ PATIENCE_WITH_NUMBERS = 10
 """updates in a row that may be skipped for numbers that are not finite"""
 VALIDATIONS = 15
 """of a run, if the recipe does not say how often"""
+VALIDATION_TIME = 0.1
+"""of a run that is so many minutes long, the most that validations take, about"""
 
 
 class Job(Protocol[B]):
@@ -131,6 +133,7 @@ class _Loop(Generic[B]):
         self.started = started - self.progress.seconds
         self.saved_at = time.monotonic()
         self.validated_share = self._share_of_time()
+        self.validation_share = 0.0
         event = "resumed" if found else "started"
         self._note(event, step=self.progress.step, precision=precision.name, processes=machines.world)
 
@@ -249,9 +252,8 @@ class _Loop(Generic[B]):
             return self.progress.step % self.config.valid_every == 0
         if self.config.minutes is not None:
             share = self._share_of_time()
-            due = bool(self.machines.agree(float(share - self.validated_share > 1 / VALIDATIONS)))
-            self.validated_share = share if due else self.validated_share
-            return due
+            apart = max(1 / VALIDATIONS, self.validation_share / VALIDATION_TIME)
+            return bool(self.machines.agree(float(share - self.validated_share > apart)))
         whole = self.config.steps or math.ceil((self.config.epochs or 10) * update.batches)
         return self.progress.step % max(1, whole // VALIDATIONS) == 0
 
@@ -281,6 +283,8 @@ class _Loop(Generic[B]):
             if self.config.snapshots and self.machines.first:
                 keep_snapshot(self.out, step, weights, most=self.config.snapshots)
         self._save()
+        self.validated_share = self._share_of_time()
+        self.validation_share = (time.monotonic() - began) / (60 * (self.config.minutes or math.inf))
         self.watcher.validated(self.progress, scores, better=better)
 
     def _save(self) -> None:
