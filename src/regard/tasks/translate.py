@@ -36,15 +36,16 @@ class TranslateJob:
         source_size = None if self.source_tokenizer is self.tokenizer else self.source_tokenizer.size
         sizes = replace(recipe.model, vocabulary=self.tokenizer.size, source_vocabulary=source_size)
         self.recipe = replace(recipe, model=sizes)
+        room = recipe.model.max_length - 2  # of a source its tag and its end, of a target its begin or its end
         self.store = PairStore.open(
-            recipe.data, self.tokenizer, folder=out / "data", source_tokenizer=self.source_tokenizer,
+            replace(recipe.data, max_length=min(recipe.data.max_length, room)), self.tokenizer, folder=out / "data", source_tokenizer=self.source_tokenizer,
             sampling=recipe.tokens.sampling, report=say,
         )  # fmt: skip
         say(f"data: {self.store.report}")
         if not len(self.store):
             raise InputError(f"data.train = {list(recipe.data.train)}: no pair is left to learn from")
         self.weights = tuple(data_set.weight for data_set in training_sets(recipe.data))
-        self.valid = list(text_pairs(recipe.data, recipe.data.valid, tag=recipe.data.tag)) if recipe.data.valid else []
+        self.valid = self._valid_pairs(room, say)
         if not self.valid:
             self.goal = ("loss", False)
         torch.manual_seed(recipe.training.seed)
@@ -52,6 +53,17 @@ class TranslateJob:
         assert isinstance(model, EncoderDecoder)
         self.model = model.to(device)
         self.device = device
+
+    def _valid_pairs(self, room: int, say: Say) -> list[TextPair]:
+        """The validation text, without the pairs that are longer than the model reads."""
+        data = self.recipe.data
+        pairs = list(text_pairs(data, data.valid, tag=data.tag)) if data.valid else []
+        sources = self.source_tokenizer.encode_all([pair.source for pair in pairs])
+        targets = self.tokenizer.encode_all([pair.target for pair in pairs])
+        fit = [max(len(source), len(target)) <= room for source, target in zip(sources, targets, strict=True)]
+        if not all(fit):
+            say(f"data.valid: {fit.count(False):,} of {len(fit):,} pairs are longer than {room:,} pieces: not watched")
+        return [pair for pair, fits in zip(pairs, fit, strict=True) if fits]
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
         """Teacher forcing: every next piece from the right ones before it; with R-Drop, twice at once."""
@@ -123,6 +135,10 @@ def check_recipe(recipe: Recipe) -> None:
     """Refuse what only translation minds."""
     if not recipe.data.train and not recipe.data.sets:
         raise InputError('data.train is not stated: add train = ["train.fr", "train.en"] under [data]')
+    if recipe.model.max_length < 3:
+        raise InputError(
+            f"model.max_length = {recipe.model.max_length}: must be 3 or more, for a tag, a piece and the end"
+        )
     if not recipe.tokens.joint and recipe.model.embeddings == "tied_all":
         raise InputError(
             "tokens.joint = false: source and target then share no pieces; set model.embeddings = 'tied_output'"
