@@ -29,7 +29,7 @@ def make(tmp_path):
 
     def make(name="run", *, seed=1, tags=(), **data):
         torch.manual_seed(seed)
-        size = {"d_model": 8, "heads": 2, "d_ff": 8, "encoder_layers": 1, "decoder_layers": 1, "max_length": 12}
+        size = {"d_model": 8, "heads": 2, "d_ff": 8, "encoder_layers": 1, "decoder_layers": 1, "max_length": 64}
         values = {"task": "translate", "tokens": {"kind": "byte"}, "data": {"test": files, **data}}
         recipe = recipe_from({**values, "decoding": {"beam": 2}, "model": {**size, "vocabulary": 260 + len(tags)}})
         save_run(tmp_path / name, recipe, train_tokenizer([], recipe.tokens, list(tags)), build_model(recipe.model))
