@@ -3,9 +3,10 @@
 Every key has one default, here or in the preset it names; only `task` and `data.train` must be stated.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -282,9 +283,29 @@ def read_recipe(path: str | Path, overrides: Mapping[str, object] | None = None)
     except ValueError as error:  # beside what is not TOML, numbers of more than 4,300 digits
         raise InputError(f"{path}: not TOML: {error}") from None
     try:
-        return recipe_from(merge(values, overrides or {}))
+        return _located(recipe_from(merge(values, overrides or {})))
     except InputError as error:
         raise InputError(f"{path}{' with the options given' if overrides else ''}: {error}") from None
+
+
+def _located(recipe: Recipe) -> Recipe:
+    """With what the recipe calls data/NAME/… found where REGARD_DATA says, unless it is here."""
+    folder = os.environ.get("REGARD_DATA")
+    if not folder:
+        return recipe
+
+    def found(names: tuple[str, ...]) -> tuple[str, ...]:
+        there = (Path(folder, *Path(name).parts[1:]) if name.startswith("data/") else Path(name) for name in names)
+        return tuple(
+            str(path) if not Path(name).exists() and path.exists() else name
+            for name, path in zip(names, there, strict=True)
+        )
+
+    data = recipe.data
+    sets = tuple(replace(data_set, files=found(data_set.files)) for data_set in data.sets)
+    return replace(
+        recipe, data=replace(data, train=found(data.train), valid=found(data.valid), test=found(data.test), sets=sets)
+    )
 
 
 def merge(values: Mapping[str, object], overrides: Mapping[str, object]) -> dict[str, object]:

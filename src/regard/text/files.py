@@ -41,7 +41,9 @@ def check_files(paths: Sequence[str | Path]) -> None:
         if Path(path).is_dir():
             raise InputError(f"{path}: is a folder; name a file in it")
         if not Path(path).exists():
-            raise InputError(f"{path}: no such file")
+            folder, *rest = Path(path).parts
+            hint = f"; if it is a public one, regard data get {rest[0]} fetches it" if folder == "data" and rest else ""
+            raise InputError(f"{path}: no such file{hint}")
 
 
 def lines(path: str | Path, *, told: Callable[[InputError], object] | None = None) -> Iterator[str]:
