@@ -1,4 +1,4 @@
-"""The recipes of this folder: each resolves, reads only what can be had, and the full one has every key at its default."""
+"""The recipes: each resolves and reads only what can be had, and the full one has every key at its default."""
 
 import argparse
 import dataclasses

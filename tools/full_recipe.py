@@ -10,22 +10,22 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from regard.config import DataSet, Recipe, recipe_from
+from regard.config import DataConfig, DataSet, Recipe, recipe_from
 from regard.config.plain import field_docs, to_toml
 from regard.demo.grammar import corpus
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
 HEAD = """\
-# Every key of a recipe, with what it says and its default. Copy the file, name your own text, and change what you like.
-# A key behind a # is stated only so that you know of it: take the # away to change its value. The word "none" is a value.
+# Every key of a recipe, with what it says and its default. Copy it, name your own text, and change what you like. A key
+# behind a # is there only to be known of: take the # away to change its value. The word "none" is a value.
 #   regard train recipes/translate.toml --out runs/toy         # any key is an option too: --model.preset tiny
 #   echo "The cats are small." | regard translate runs/toy
 #
 # Data: 1,200 English and French sentences of the demonstration's grammar, in recipes/toy. Time: under a minute on two
-# cores. Score: none to speak of; so little text only shows that all parts work. Because of it these keys are not at
-# their defaults: tokens.size, training.tokens_per_batch and training.warmup. (Without epochs, steps and minutes it would
-# be 10 epochs as well.)
+# cores. Score: none to speak of; so little text only shows that all parts work. Because of it three keys are not at
+# their defaults: tokens.size, training.tokens_per_batch and training.warmup. Without minutes, steps and epochs it would
+# be 10 epochs as well.
 """
 STATED: dict[str, dict[str, object]] = {
     "data": {
@@ -56,7 +56,8 @@ def full_recipe() -> str:
         lines += ["", f"[{section}]"]
         if section == "model":
             lines += [*_comment(PRESET), f'preset = "{stated["preset"]}"']
-        for name, doc in field_docs(type(config)).items():
+        kind: type = type(config)
+        for name, doc in field_docs(kind).items():
             if name == "sets":
                 continue
             mark = "" if name in stated else "#"
@@ -67,7 +68,7 @@ def full_recipe() -> str:
 
 
 def _sets() -> list[str]:
-    lines = _comment(field_docs(type(recipe_from({"task": "translate"}).data))["sets"])
+    lines = _comment(field_docs(DataConfig)["sets"])
     lines.append("#[[data.sets]]")
     for field in dataclasses.fields(DataSet):
         value = ["more.en", "more.fr"] if field.name == "files" else field.default
