@@ -84,7 +84,7 @@ def test_the_full_recipe_has_every_key_once_with_its_default(tmp_path):
 
     toy = found.data
     values = {"task": "translate", "data": {"train": toy.train, "valid": toy.valid, "test": toy.test}}
-    values |= {"tokens": {"size": 800}, "training": {"epochs": 10, "tokens_per_batch": 512, "warmup": 50}}
+    values |= {"tokens": {"size": 800}, "training": {"epochs": 5, "tokens_per_batch": 512, "warmup": 50}}
     assert found == recipe_from(values)  # all else is at its default
 
     parts = re.split(r"^\[(\w+)\]$", uncommented(text), flags=re.MULTILINE)

@@ -36,7 +36,7 @@ STATED: dict[str, dict[str, object]] = {
     "tokens": {"kind": "bpe", "size": 800, "joint": True},
     "model": {"preset": "small"},
     "training": {
-        "epochs": 10, "tokens_per_batch": 512, "learning_rate": 1e-3, "warmup": 50, "label_smoothing": 0.1,
+        "epochs": 5, "tokens_per_batch": 512, "learning_rate": 1e-3, "warmup": 50, "label_smoothing": 0.1,
         "precision": "auto",
     },
     "decoding": {"beam": 5},
