@@ -36,10 +36,12 @@ COMMANDS: dict[str, Command] = {
     "classify": Command("tells the labels of lines of text with a trained run", "regard.cli.classify"),
     "embed": Command("makes vectors of lines of text with a trained or imported run", "regard.cli.embed"),
     "evaluate": Command("scores a run's answers to a test text, and against another's", "regard.cli.evaluate"),
+    "look": Command("shows what every head looks at: the explorer, live or in a file", "regard.cli.look"),
     "average": Command("makes a run of the mean of a run's newest weights", "regard.cli.average"),
     "data": Command("fetches public data sets, and counts what is in a recipe's text", "regard.cli.data"),
     "cost": Command("says what a model costs: parameters, arithmetic, memory", "regard.cli.cost"),
     "import": Command("makes a run folder of another program's model: llama2.c, BERT, GPT-2", "regard.cli.import_"),
+    "export": Command("makes a model of another program of a run, and compares the two", "regard.cli.export"),
     "verify": Command("measures what is claimed equal, on a run or on tiny models", "regard.cli.verify"),
 }
 """Every command, in the order of the overview."""
