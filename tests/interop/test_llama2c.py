@@ -208,7 +208,9 @@ def test_the_run_folder_says_what_was_imported(tmp_path):
     write_tokenizer(tmp_path / "tokenizer.bin", 300)
     import_run(tmp_path / "tiny.bin", tmp_path / "run")
     run = open_run(tmp_path / "run")
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"recipe.toml", "tokens.model", "model.safetensors"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "recipe.toml", "tokens.model", ".tokens.model.sha256", "model.safetensors",
+    }  # fmt: skip
     assert (run.recipe.task, run.recipe.tokens.kind, run.recipe.tokens.size) == ("generate", "bpe", 300)
     model = run.recipe.model
     assert (model.family, model.vocabulary, model.d_model, model.d_ff) == ("decoder-only", 300, 24, 20)
