@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.config import DataConfig, Recipe
 from regard.data import PairBatch, PairStore, Ragged, pair_batch, text_pairs
+from regard.decoding import step_model
 from regard.errors import InputError
 from regard.models import EncoderDecoder, build_model
 from regard.nn.consistency import divergence
@@ -17,6 +18,7 @@ from regard.nn.loss import cross_entropy
 from regard.runs.folder import SOURCE_TOKENS, TARGET_TOKENS
 from regard.tasks.translator import Asked, Translator
 from regard.text import TextPair, Tokenizer, load_tokenizer, train_tokenizer, training_sets
+from regard.training.precision import choose_precision
 
 Say = Callable[[str], None]
 
@@ -38,8 +40,8 @@ class TranslateJob:
         self.recipe = replace(recipe, model=sizes)
         room = recipe.model.max_length - 2  # of a source its tag and its end, of a target its begin or its end
         self.store = PairStore.open(
-            replace(recipe.data, max_length=min(recipe.data.max_length, room)), self.tokenizer, folder=out / "data", source_tokenizer=self.source_tokenizer,
-            sampling=recipe.tokens.sampling, report=say,
+            replace(recipe.data, max_length=min(recipe.data.max_length, room)), self.tokenizer, folder=out / "data",
+            source_tokenizer=self.source_tokenizer, sampling=recipe.tokens.sampling, report=say,
         )  # fmt: skip
         say(f"data: {self.store.report}")
         if not len(self.store):
@@ -53,6 +55,7 @@ class TranslateJob:
         assert isinstance(model, EncoderDecoder)
         self.model = model.to(device)
         self.device = device
+        self.precision = choose_precision(recipe.training.precision, device)
 
     def _valid_pairs(self, room: int, say: Say) -> list[TextPair]:
         """The validation text, without the pairs that are longer than the model reads."""
@@ -94,7 +97,10 @@ class TranslateJob:
             total += float(self.loss(batch)[1])
             tokens += batch.tokens
         some = self.valid[:VALID_SENTENCES]
-        translator = Translator(self.model, self.tokenizer, self.source_tokenizer, self.recipe)
+        translator = Translator(
+            self.model, self.tokenizer, self.source_tokenizer, self.recipe,
+            writer=step_model(self.model, self.precision.name),
+        )  # fmt: skip
         made = [
             found[0].text
             for found in translator.translate(

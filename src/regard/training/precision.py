@@ -21,7 +21,7 @@ class Precision:
     reason: str
 
     @property
-    def name(self) -> str:
+    def name(self) -> Literal["float32", "bf16"]:
         """As a recipe calls it."""
         return "bf16" if self.dtype == torch.bfloat16 else "float32"
 
