@@ -5,9 +5,11 @@ import dataclasses
 import pytest
 import torch
 
+from regard.data import PairBatch
 from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from regard.nn import Cache, MultiHead, Trace, attention, attention_formula
 from regard.nn.masks import Causal, Padding
+from regard.training.optimizer import FlatAdam
 from regard.verify import EQUALITIES, built_in_subject
 from regard.verify.certificate import measure
 
@@ -142,7 +144,24 @@ def rounds(kept):
     return lambda path: {name: weight.bfloat16().float() for name, weight in kept(path).items()}
 
 
+def forgets_moments(kept):
+    return lambda self, tensors: kept(self, {k: v for k, v in tensors.items() if not k.startswith("adam.")})
+
+
+def loses_a_part(kept):
+    return lambda self, count: kept(self, count)[: max(1, count - 1)]
+
+
+def other_rows(kept):
+    return lambda *given, seed, **more: kept(*given, seed=seed + 1, **more)
+
+
+def forgets_to_smooth(kept):
+    return lambda *given, smoothing: kept(*given, smoothing=0.0)
+
+
 HEADS = "regard.verify.heads"
+LEARNING = "regard.verify.learning"
 FAULTS = [
     ("fused kernel = formula", f"{HEADS}.attention", lambda kept: wrong_attention),
     ("band = formula", f"{HEADS}.attention", lambda kept: wrong_attention),
@@ -163,6 +182,10 @@ FAULTS = [
     ("observed = unobserved", (Trace, "attention"), disturbs),
     ("head off = its columns of W_O at zero", (Trace, "attention"), wrong_head),
     ("saved = loaded", "regard.verify.storing.read_weights", rounds),
+    ("resumed = uninterrupted", (FlatAdam, "load"), forgets_moments),
+    ("accumulated = whole batch", (PairBatch, "cut"), loses_a_part),
+    ("two processes = one", f"{LEARNING}.learn", other_rows),
+    ("label-smoothed loss = torch's", f"{LEARNING}.cross_entropy", forgets_to_smooth),
 ]
 
 

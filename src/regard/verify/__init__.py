@@ -8,11 +8,12 @@ from regard.verify.batching import BATCHING
 from regard.verify.caching import CACHING
 from regard.verify.certificate import Certificate, Equality, Result, certify, difference
 from regard.verify.heads import HEADS
+from regard.verify.learning import LEARNING
 from regard.verify.looking import LOOKING
 from regard.verify.storing import STORING
 from regard.verify.subject import Subject, built_in_subject, run_subject
 
-EQUALITIES: tuple[Equality, ...] = (*HEADS, *CACHING, *BATCHING, *LOOKING, *STORING)
+EQUALITIES: tuple[Equality, ...] = (*HEADS, *CACHING, *BATCHING, *LOOKING, *STORING, *LEARNING)
 """All that is verified, in the order in which it is shown."""
 
 __all__ = [
