@@ -27,6 +27,10 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
+BLOCK = 32
+"""rows that the processor's tiles read together, whether all are there or not"""
+
+
 class FastModel:
     """A model that decodes by the compiled kernel, in float32, bf16 or int8 (weights, and inputs row by row)."""
 
@@ -213,7 +217,7 @@ class FastSteps:
         batch.x = self.work.take("x", rows, packed.config.d_model).data_ptr()
         batch.wide = self.work.take("wide", max(rows * in_attention, tile * in_tile)).data_ptr()
         batch.scores = self.work.take("scores", max(longest + 32, packed.words)).data_ptr()
-        batch.packed = self.work.take("packed", rows, packed.words).data_ptr()
+        batch.packed = self.work.take("packed", -(-rows // BLOCK) * BLOCK, packed.words).data_ptr()
         batch.scales = self.work.take("scales", rows).data_ptr()
         return batch
 

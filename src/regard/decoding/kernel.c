@@ -1,6 +1,6 @@
 /* One step of decoding, and the encoder, in one call each: `regard.decoding.kernel` compiles and loads this where the
  * machine has a C compiler. Everything is plain C with vectors of 16 numbers (an extension that gcc and clang share), so
- * it runs on any processor; where AVX-512 has an instruction for bf16 or int8 products, it is used.
+ * it runs on any processor (products.c says what it uses where it is there).
  *
  * R rows, D d_model, H heads, G key heads, K and V widths of a head's key and value, rounded up to 16 with zeros.
  * A cache slot holds a token's keys and values of one layer: G*K numbers, then G*V, then 16 that keep slots apart
@@ -12,33 +12,12 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-
-typedef float F __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t I __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint8_t B16 __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint16_t H16 __attribute__((vector_size(32), aligned(2), may_alias));
-#define INLINE static inline __attribute__((always_inline))
-#define AT(p) (*(const F *)(p))
-#define PUT(p) (*(F *)(p))
-
-enum { FLOAT32, BFLOAT16, INT8 };
-enum { RELU, GELU, GELU_TANH, SILU, SWIGLU };
-enum { PLAIN = 0, WITH_RELU = 1, ADD = 2 };
-
-#if defined(__AVX512F__)
-enum { LANES = 4, MOST = 6 }; /* 24 sums, 4 weights and a broadcast value fit into 32 registers */
-#else
-enum { LANES = 1, MOST = 4 };
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
-enum { PANEL = 16 * LANES, TILE = 96 };
 
-typedef struct {
-    const uint32_t *weight; /* panels of `PANEL` outputs: for each word of inputs, a word for each output */
-    const float *bias;      /* zeros if there is none */
-    const float *scale;     /* int8: of each output's weights */
-    const int32_t *offset;  /* int8: 128 times the sum of each output's weights, for inputs are stored plus 128 */
-    int32_t outputs, words; /* a word is 4 bytes of inputs: 1 float32, 2 bf16, 4 int8 */
-} Linear;
+#include "products.c"
 
 typedef struct {
     const float *gamma, *beta; /* no beta: RMS norm; no gamma: none at all */
@@ -77,174 +56,11 @@ typedef struct {
     uint32_t *packed;               /* (R, most words) */
     float *scales;                  /* (R) */
     float *out;                     /* logits, or the encoder's states */
+    float *best, *whole, *block;    /* (R, keep) and (R): `keep` best logits, log of the sum of exps; work: (R, PANEL) */
+    int64_t *best_ids;              /* (R, keep) */
     int64_t room;
-    int32_t rows, stride, observed, widest;
+    int32_t rows, stride, observed, widest, keep;
 } Batch;
-
-INLINE float sum(F x) {
-#if defined(__AVX512F__)
-    return _mm512_reduce_add_ps((__m512)x);
-#else
-    float total = 0;
-    for (int i = 0; i < 16; i++) total += x[i];
-    return total;
-#endif
-}
-
-INLINE float largest(F x) {
-#if defined(__AVX512F__)
-    return _mm512_reduce_max_ps((__m512)x);
-#else
-    float most = x[0];
-    for (int i = 1; i < 16; i++) most = x[i] > most ? x[i] : most;
-    return most;
-#endif
-}
-
-INLINE F bigger(F a, F b) {
-#if defined(__AVX512F__)
-    return (F)_mm512_max_ps((__m512)a, (__m512)b);
-#else
-    I take = a > b;
-    return (F)(((I)a & take) | ((I)b & ~take));
-#endif
-}
-
-INLINE F every(float x) { return (F){} + x; }
-
-/* exp to a relative 2e-7: 2 to the whole part by its bits, the rest by a polynomial (Cephes) */
-INLINE F exponential(F x) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    x = bigger(x, every(-87.0f));
-    F shifted = x * 1.44269504088896341f + magic;
-    F whole = shifted - magic;
-    F r = x - whole * 0.693359375f;
-    r = r - whole * -2.12194440e-4f;
-    F p = every(1.9875691500e-4f);
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    I power = ((I)shifted - (I)every(magic) + 127) << 23;
-    return p * (F)power;
-}
-
-/* acc + a . b, of one word of an input and one word of 16 outputs' weights */
-INLINE I multiply(const int kind, I acc, uint32_t a, I b) {
-    if (kind == FLOAT32) {
-        float value;
-        memcpy(&value, &a, 4);
-        return (I)((F)acc + value * (F)b);
-    }
-    if (kind == BFLOAT16) {
-#if defined(__AVX512BF16__)
-        return (I)_mm512_dpbf16_ps((__m512)acc, (__m512bh)_mm512_set1_epi32((int)a), (__m512bh)b);
-#else
-        uint32_t low = a << 16, high = a & 0xffff0000u;
-        float first, second;
-        memcpy(&first, &low, 4);
-        memcpy(&second, &high, 4);
-        return (I)((F)acc + first * (F)(b << 16) + second * (F)(b & (int32_t)0xffff0000));
-#endif
-    }
-#if defined(__AVX512VNNI__)
-    return (I)_mm512_dpbusd_epi32((__m512i)acc, _mm512_set1_epi32((int)a), (__m512i)b);
-#else
-    for (int j = 0; j < 4; j++) acc += (int32_t)((a >> (8 * j)) & 255) * ((b << (24 - 8 * j)) >> 24);
-    return acc;
-#endif
-}
-
-/* `rows` rows of inputs times a panel of weights */
-INLINE void panel(const int kind, const int rows, const Linear *l, int begin, const uint32_t *a, const float *scales,
-                  float *out, long width, int mode) {
-    I acc[MOST][LANES];
-    const uint32_t *w = l->weight + (long)begin * l->words;
-    const int words = l->words;
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < LANES; v++) acc[r][v] = kind == INT8 ? -*(const I *)(l->offset + begin + 16 * v) : (I){};
-    for (int k = 0; k < words; k++) {
-        I b[LANES];
-#pragma GCC unroll 8
-        for (int v = 0; v < LANES; v++) b[v] = *(const I *)(w + (long)k * PANEL + 16 * v);
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-            for (int v = 0; v < LANES; v++) acc[r][v] = multiply(kind, acc[r][v], a[(long)r * words + k], b[v]);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < LANES; v++) {
-            int n = begin + 16 * v, left = l->outputs - n;
-            if (left <= 0) continue;
-            F x = (F)acc[r][v];
-            if (kind == INT8) x = __builtin_convertvector(acc[r][v], F) * (AT(l->scale + n) * scales[r]);
-            x += AT(l->bias + n);
-            if (mode & WITH_RELU) x = bigger(x, (F){});
-            float *place = out + r * width + n;
-            if (left >= 16) {
-                if (mode & ADD) x += AT(place);
-                PUT(place) = x;
-            } else {
-                for (int i = 0; i < left; i++) place[i] = mode & ADD ? x[i] + place[i] : x[i];
-            }
-        }
-}
-
-INLINE void product_of(const int kind, const Linear *l, const uint32_t *a, const float *scales, int rows, float *out,
-                       long width, int mode) {
-    for (int n = 0; n < l->outputs; n += PANEL) {
-        int r = 0;
-        for (; r + MOST <= rows; r += MOST)
-            panel(kind, MOST, l, n, a + (long)r * l->words, scales + r, out + r * width, width, mode);
-        const uint32_t *rest = a + (long)r * l->words;
-        float *place = out + r * width;
-        switch (rows - r) {
-        case 5: panel(kind, 5 < MOST ? 5 : 1, l, n, rest, scales + r, place, width, mode); break;
-        case 4: panel(kind, 4 < MOST ? 4 : 1, l, n, rest, scales + r, place, width, mode); break;
-        case 3: panel(kind, 3, l, n, rest, scales + r, place, width, mode); break;
-        case 2: panel(kind, 2, l, n, rest, scales + r, place, width, mode); break;
-        case 1: panel(kind, 1, l, n, rest, scales + r, place, width, mode); break;
-        }
-    }
-}
-
-/* rows of packed inputs times weights, put or added into rows of `width` numbers */
-static void product(int kind, const Linear *l, const uint32_t *a, const float *scales, int rows, float *out, long width,
-                    int mode) {
-    if (kind == FLOAT32) product_of(FLOAT32, l, a, scales, rows, out, width, mode);
-    else if (kind == BFLOAT16) product_of(BFLOAT16, l, a, scales, rows, out, width, mode);
-    else product_of(INT8, l, a, scales, rows, out, width, mode);
-}
-
-/* one row of `n` numbers as the products take it; int8: rounded to 255 steps between minus and plus its largest */
-INLINE void pack(int kind, const float *x, int n, uint32_t *to, float *scale) {
-    if (kind == FLOAT32) {
-        memcpy(to, x, 4 * (size_t)n);
-    } else if (kind == BFLOAT16) {
-        uint16_t *words = (uint16_t *)to;
-        for (int i = 0; i < n; i += 16) {
-            I bits = *(const I *)(x + i);
-            bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-            *(H16 *)(words + i) = __builtin_convertvector(bits, H16);
-        }
-    } else {
-        uint8_t *bytes = (uint8_t *)to;
-        F most = {};
-        for (int i = 0; i < n; i += 16) most = bigger(most, bigger(AT(x + i), -AT(x + i)));
-        float peak = largest(most), by = peak > 0 ? 127.0f / peak : 0.0f;
-        for (int i = 0; i < n; i += 16) {
-            I steps = (I)(AT(x + i) * by + 12582912.0f) - 0x4b400000 + 128;
-            *(B16 *)(bytes + i) = __builtin_convertvector(steps, B16);
-        }
-        *scale = peak / 127.0f;
-    }
-}
 
 /* the norm of a row, perhaps in place */
 static void norm(const float *x, float *y, int d, const Norm *n, float epsilon) {
@@ -427,48 +243,82 @@ static void through(const Model *m, const Stack *s, const Batch *b) {
     }
 }
 
-/* read one token a row; with `out`, the logits of the next pieces */
+/* a row's `keep` best so far, in order, and the sum of exponentials below its best, of 16 outputs each */
+typedef struct {
+    F total;
+    float peak;
+} Sum;
+
+/* let the logits of outputs from `n` on, at most a panel, take their places among a row's best */
+INLINE void rank(const float *x, int n, int count, float *best, int64_t *ids, int keep, Sum *s) {
+    float padded[PANEL];
+    if (count < PANEL) {
+        for (int i = 0; i < PANEL; i++) padded[i] = i < count ? x[i] : -INFINITY;
+        x = padded;
+    }
+    F most = AT(x);
+    for (int v = 1; v < LANES; v++) most = bigger(most, AT(x + 16 * v));
+    const float peak = largest(most);
+    if (peak > s->peak) {
+        s->total *= s->peak > -INFINITY ? expf(s->peak - peak) : 0.0f;
+        s->peak = peak;
+    }
+    for (int v = 0; v < LANES; v++) s->total += exponential(AT(x + 16 * v) - s->peak);
+    if (!(peak > best[keep - 1])) return;
+    for (int i = 0; i < count; i++) {
+        if (!(x[i] > best[keep - 1])) continue;
+        int at = keep - 1;
+        for (; at > 0 && best[at - 1] < x[i]; at--) best[at] = best[at - 1], ids[at] = ids[at - 1];
+        best[at] = x[i], ids[at] = n + i;
+    }
+}
+
+/* the best of the output's logits, which are never in memory all at once: a panel for all rows, then the next */
+static void best_of(const Model *m, const Batch *b) {
+    Sum sums[b->rows];
+    for (long i = 0; i < (long)b->rows * b->keep; i++) b->best[i] = -INFINITY, b->best_ids[i] = 0;
+    for (int r = 0; r < b->rows; r++) sums[r] = (Sum){.peak = -INFINITY};
+    for (int n = 0; n < m->output.outputs; n += PANEL) {
+        const int count = m->output.outputs - n < PANEL ? m->output.outputs - n : PANEL;
+        product_panel(m->kind, &m->output, n, b->packed, b->scales, b->rows, b->block - n, PANEL, PLAIN);
+        for (int r = 0; r < b->rows; r++)
+            rank(b->block + (long)r * PANEL, n, count, b->best + (long)r * b->keep, b->best_ids + (long)r * b->keep,
+                 b->keep, sums + r);
+    }
+    for (int r = 0; r < b->rows; r++) b->whole[r] = sums[r].peak + logf(sum(sums[r].total));
+}
+
+/* read one token a row; with `out`, the logits of the next pieces; with `keep`, the best of them */
 void regard_step(const Model *m, const Batch *b) {
+    open_tiles();
     through(m, &m->decoder, b);
-    if (!b->out) return;
-    ready(m, b->x, b->rows, m->d_model, m->decoder.last.gamma ? &m->decoder.last : 0, b->packed, b->scales, b->scores);
-    product(m->kind, &m->output, b->packed, b->scales, b->rows, b->out, m->output.outputs, PLAIN);
+    if (b->out || b->keep)
+        ready(m, b->x, b->rows, m->d_model, m->decoder.last.gamma ? &m->decoder.last : 0, b->packed, b->scales, b->scores);
+    if (b->keep) best_of(m, b);
+    else if (b->out)
+        product(m->kind, &m->output, b->packed, b->scales, b->rows, b->out, m->output.outputs, PLAIN);
+    close_tiles();
 }
 
 /* read whole sources, their tokens one after another; `out` is what the decoder's layers remember: (layers, R, slot) */
 void regard_encode(const Model *m, const Batch *b) {
+    open_tiles();
     through(m, &m->encoder, b);
     const int slot = m->key_heads * (m->key_width + m->value_width) + 16;
     ready(m, b->x, b->rows, m->d_model, m->encoder.last.gamma ? &m->encoder.last : 0, b->packed, b->scales, b->scores);
     for (int number = 0; number < m->decoder.count; number++)
         product(m->kind, &m->decoder.layers[number].remember, b->packed, b->scales, b->rows,
                 b->out + (long)number * b->rows * slot, slot, PLAIN);
+    close_tiles();
 }
 
-/* each row's `k` largest scores in order, their places, and the logarithm of the sum of all exponentials */
-void regard_rank(const float *logits, int64_t rows, int64_t pieces, int64_t k, float *best, int64_t *ids, float *whole) {
-    for (long r = 0; r < rows; r++, logits += pieces, best += k, ids += k) {
-        long held = 0, n = pieces & ~15L;
-        float least = -INFINITY;
-        for (long i = 0; i < pieces; i += 16) { /* a block of 16 is looked into only if its largest would be kept */
-            long many = i < n ? 16 : pieces - n;
-            if (many == 16 && held == k && !(largest(AT(logits + i)) > least)) continue;
-            for (long j = i; j < i + many; j++) {
-                float x = logits[j];
-                if (held == k && !(x > least)) continue;
-                long at = held < k ? held++ : k - 1;
-                for (; at > 0 && best[at - 1] < x; at--) best[at] = best[at - 1], ids[at] = ids[at - 1];
-                best[at] = x, ids[at] = j;
-                least = best[held - 1];
-            }
-        }
-        const float peak = best[0];
-        F total = {};
-        for (long i = 0; i < n; i += 16) total += exponential(AT(logits + i) - peak);
-        float rest = sum(total);
-        for (long i = n; i < pieces; i++) rest += expf(logits[i] - peak);
-        whole[r] = peak + logf(rest);
-    }
+/* ask the system for the processor's tiles; answers whether it lends them */
+int32_t regard_start(void) {
+#if TILES
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    tiles_lent = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#endif
+    return tiles_lent;
 }
 
 int32_t regard_panel(void) { return PANEL; }
@@ -478,6 +328,8 @@ int32_t regard_tile(void) { return TILE; }
 void regard_product(int32_t kind, const Linear *l, const float *x, int64_t rows, int64_t inputs, uint32_t *packed,
                     float *scales, float *out) {
     Model m = {.kind = kind};
+    open_tiles();
     ready(&m, x, (int)rows, (int)inputs, 0, packed, scales, 0);
     product(kind, l, packed, scales, (int)rows, out, l->outputs, PLAIN);
+    close_tiles();
 }

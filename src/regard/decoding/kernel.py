@@ -18,7 +18,7 @@ import tempfile
 from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("kernel.c")
+SOURCE, PRODUCTS = (Path(__file__).with_name(name) for name in ("kernel.c", "products.c"))
 FLAGS = ("-O2", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 KINDS = ("float32", "bf16", "int8")
 """as the kernel numbers them"""
@@ -78,8 +78,9 @@ class Batch(Structure):
         ("tokens", c_void_p), ("places", c_void_p), ("slots", c_void_p), ("first", c_void_p), ("counts", c_void_p),
         ("cache", c_void_p), ("memory", c_void_p), ("memory_tokens", c_void_p), ("memory_layer", c_void_p),
         ("observe", c_void_p), ("seen", c_void_p), ("x", c_void_p), ("wide", c_void_p), ("scores", c_void_p),
-        ("packed", c_void_p), ("scales", c_void_p), ("out", c_void_p), ("room", c_int64), ("rows", c_int32),
-        ("stride", c_int32), ("observed", c_int32), ("widest", c_int32),
+        ("packed", c_void_p), ("scales", c_void_p), ("out", c_void_p), ("best", c_void_p), ("whole", c_void_p),
+        ("block", c_void_p), ("best_ids", c_void_p), ("room", c_int64), ("rows", c_int32), ("stride", c_int32),
+        ("observed", c_int32), ("widest", c_int32), ("keep", c_int32),
     )  # fmt: skip
 
 
@@ -91,12 +92,11 @@ class Kernel:
         self.step, self.encode = library.regard_step, library.regard_encode
         for call in (self.step, self.encode):
             call.argtypes, call.restype = (POINTER(Model), POINTER(Batch)), None
-        self.rank = library.regard_rank
-        self.rank.argtypes = (c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p, c_void_p)
-        self.rank.restype = None
         self.product = library.regard_product
         self.product.argtypes = (c_int32, POINTER(Linear), c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p)
         self.product.restype = None
+        self.tiles = bool(library.regard_start())
+        """whether the processor's tiles (AMX) are used"""
         self.panel, self.tile = int(library.regard_panel()), int(library.regard_tile())
 
 
@@ -116,7 +116,8 @@ def kernel() -> Kernel | None:
 
 def _built(compiler: str) -> Path:
     """The library's file; its name holds what it was made of and for, so that another processor makes its own."""
-    made_of = (SOURCE.read_text(encoding="utf-8"), *FLAGS, compiler, platform.machine(), _processor())
+    sources = (file.read_text(encoding="utf-8") for file in (SOURCE, PRODUCTS))
+    made_of = (*sources, *FLAGS, compiler, platform.machine(), _processor())
     name = f"kernel-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.so"
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     for folder in (Path(home) / "regard", Path(tempfile.gettempdir()) / f"regard-{os.getuid()}"):

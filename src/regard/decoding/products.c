@@ -1,0 +1,301 @@
+/* Products of rows with packed weights, in float32, bf16 and int8: plain vectors of 16 numbers, the processor's own bf16
+ * and int8 instructions where it has them, and its tiles (AMX) where it has those and the system lends them.
+ */
+typedef float F __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t I __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint8_t B16 __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint16_t H16 __attribute__((vector_size(32), aligned(2), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+#define AT(p) (*(const F *)(p))
+#define PUT(p) (*(F *)(p))
+
+enum { FLOAT32, BFLOAT16, INT8 };
+enum { RELU, GELU, GELU_TANH, SILU, SWIGLU };
+enum { PLAIN = 0, WITH_RELU = 1, ADD = 2 };
+
+#if defined(__AVX512F__)
+enum { LANES = 4, MOST = 6 }; /* 24 sums, 4 weights and a broadcast value fit into 32 registers */
+#else
+enum { LANES = 1, MOST = 4 };
+#endif
+enum { PANEL = 16 * LANES, TILE = 96 };
+
+typedef struct {
+    const uint32_t *weight; /* panels of `PANEL` outputs: for each word of inputs, a word for each output */
+    const float *bias;      /* zeros if there is none */
+    const float *scale;     /* int8: of each output's weights */
+    const int32_t *offset;  /* int8: 128 times the sum of each output's weights, for inputs are stored plus 128 */
+    int32_t outputs, words; /* a word is 4 bytes of inputs: 1 float32, 2 bf16, 4 int8 */
+} Linear;
+
+INLINE float sum(F x) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)x);
+#else
+    float total = 0;
+    for (int i = 0; i < 16; i++) total += x[i];
+    return total;
+#endif
+}
+
+INLINE float largest(F x) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)x);
+#else
+    float most = x[0];
+    for (int i = 1; i < 16; i++) most = x[i] > most ? x[i] : most;
+    return most;
+#endif
+}
+
+INLINE F bigger(F a, F b) {
+#if defined(__AVX512F__)
+    return (F)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+    I take = a > b;
+    return (F)(((I)a & take) | ((I)b & ~take));
+#endif
+}
+
+INLINE F every(float x) { return (F){} + x; }
+
+/* exp to a relative 2e-7: 2 to the whole part by its bits, the rest by a polynomial (Cephes) */
+INLINE F exponential(F x) {
+    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    x = bigger(x, every(-87.0f));
+    F shifted = x * 1.44269504088896341f + magic;
+    F whole = shifted - magic;
+    F r = x - whole * 0.693359375f;
+    r = r - whole * -2.12194440e-4f;
+    F p = every(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+#if defined(__AVX512F__)
+    return (F)_mm512_scalef_ps((__m512)p, (__m512)whole);
+#else
+    I power = ((I)shifted - (I)every(magic) + 127) << 23;
+    return p * (F)power;
+#endif
+}
+
+/* acc + a . b, of one word of an input and one word of 16 outputs' weights */
+INLINE I multiply(const int kind, I acc, uint32_t a, I b) {
+    if (kind == FLOAT32) {
+        float value;
+        memcpy(&value, &a, 4);
+        return (I)((F)acc + value * (F)b);
+    }
+    if (kind == BFLOAT16) {
+#if defined(__AVX512BF16__)
+        return (I)_mm512_dpbf16_ps((__m512)acc, (__m512bh)_mm512_set1_epi32((int)a), (__m512bh)b);
+#else
+        uint32_t low = a << 16, high = a & 0xffff0000u;
+        float first, second;
+        memcpy(&first, &low, 4);
+        memcpy(&second, &high, 4);
+        return (I)((F)acc + first * (F)(b << 16) + second * (F)(b & (int32_t)0xffff0000));
+#endif
+    }
+#if defined(__AVX512VNNI__)
+    return (I)_mm512_dpbusd_epi32((__m512i)acc, _mm512_set1_epi32((int)a), (__m512i)b);
+#else
+    for (int j = 0; j < 4; j++) acc += (int32_t)((a >> (8 * j)) & 255) * ((b << (24 - 8 * j)) >> 24);
+    return acc;
+#endif
+}
+
+/* the sums of 16 outputs from `n` on, scaled, with their bias, put where they belong */
+INLINE void settle(const int kind, const Linear *l, int n, I acc, float scale, float *place, int mode) {
+    const int left = l->outputs - n;
+    if (left <= 0) return;
+    F x = (F)acc;
+    if (kind == INT8) x = __builtin_convertvector(acc, F) * (AT(l->scale + n) * scale);
+    x += AT(l->bias + n);
+    if (mode & WITH_RELU) x = bigger(x, (F){});
+    if (left >= 16) {
+        if (mode & ADD) x += AT(place);
+        PUT(place) = x;
+    } else {
+        for (int i = 0; i < left; i++) place[i] = mode & ADD ? x[i] + place[i] : x[i];
+    }
+}
+
+/* `rows` rows of inputs times a panel of weights */
+INLINE void panel(const int kind, const int rows, const Linear *l, int begin, const uint32_t *a, const float *scales,
+                  float *out, long width, int mode) {
+    I acc[MOST][LANES];
+    const uint32_t *w = l->weight + (long)begin * l->words;
+    const int words = l->words;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < LANES; v++) acc[r][v] = kind == INT8 ? -*(const I *)(l->offset + begin + 16 * v) : (I){};
+    for (int k = 0; k < words; k++) {
+        I b[LANES];
+#pragma GCC unroll 8
+        for (int v = 0; v < LANES; v++) b[v] = *(const I *)(w + (long)k * PANEL + 16 * v);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+            for (int v = 0; v < LANES; v++) acc[r][v] = multiply(kind, acc[r][v], a[(long)r * words + k], b[v]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < LANES; v++)
+            settle(kind, l, begin + 16 * v, acc[r][v], scales[r], out + r * width + begin + 16 * v, mode);
+}
+
+/* all rows times a panel of weights */
+INLINE void panel_of(const int kind, const Linear *l, int n, const uint32_t *a, const float *scales, int rows,
+                     float *out, long width, int mode) {
+    int r = 0;
+    for (; r + MOST <= rows; r += MOST)
+        panel(kind, MOST, l, n, a + (long)r * l->words, scales + r, out + r * width, width, mode);
+    const uint32_t *rest = a + (long)r * l->words;
+    float *place = out + r * width;
+    switch (rows - r) {
+    case 5: panel(kind, 5 < MOST ? 5 : 1, l, n, rest, scales + r, place, width, mode); break;
+    case 4: panel(kind, 4 < MOST ? 4 : 1, l, n, rest, scales + r, place, width, mode); break;
+    case 3: panel(kind, 3, l, n, rest, scales + r, place, width, mode); break;
+    case 2: panel(kind, 2, l, n, rest, scales + r, place, width, mode); break;
+    case 1: panel(kind, 1, l, n, rest, scales + r, place, width, mode); break;
+    }
+}
+
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__linux__)
+#define TILES 1
+static int tiles_lent; /* asked for once, before any product */
+
+typedef struct {
+    uint8_t palette, start, unused[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} TileShape;
+
+/* every tile: 16 rows of 16 words */
+static void open_tiles(void) {
+    TileShape shape = {.palette = 1};
+    for (int i = 0; i < 8; i++) shape.bytes[i] = 64, shape.rows[i] = 16;
+    if (tiles_lent) _tile_loadconfig(&shape);
+}
+
+static void close_tiles(void) {
+    if (tiles_lent) _tile_release();
+}
+
+#define MULTIPLY_TILES(to, a, b) \
+    if (kind == BFLOAT16) _tile_dpbf16ps(to, a, b); \
+    else _tile_dpbusd(to, a, b)
+
+/* rows of inputs (there is memory up to a multiple of 32) times a panel of weights, 32 rows and 32 outputs at a time:
+ * the panel lies in memory as tiles want it, 16 words under each other for each of 16 outputs */
+INLINE void tiled_panel(const int kind, const Linear *l, int n, const uint32_t *a, const float *scales, int rows,
+                        float *out, long width, int mode) {
+    const int words = l->words;
+    const long row = 4L * words;
+    I sums[4][16] __attribute__((aligned(64)));
+    for (int r = 0; r < rows; r += 32) {
+        const uint32_t *first = a + (long)r * words, *second = first + 16L * words;
+        const int more = rows - r > 16;
+        for (int half = 0; half < PANEL && n + half < l->outputs; half += 32) {
+            const uint32_t *w = l->weight + (long)n * words + half;
+            _tile_zero(0);
+            _tile_zero(1);
+            if (more) {
+                _tile_zero(2);
+                _tile_zero(3);
+                for (int k = 0; k < words; k += 16, w += 16 * PANEL) {
+                    _tile_loadd(4, first + k, row);
+                    _tile_loadd(6, w, 4 * PANEL);
+                    MULTIPLY_TILES(0, 4, 6);
+                    _tile_loadd(7, w + 16, 4 * PANEL);
+                    MULTIPLY_TILES(1, 4, 7);
+                    _tile_loadd(5, second + k, row);
+                    MULTIPLY_TILES(2, 5, 6);
+                    MULTIPLY_TILES(3, 5, 7);
+                }
+                _tile_stored(2, sums[2], 64);
+                _tile_stored(3, sums[3], 64);
+            } else {
+                for (int k = 0; k < words; k += 16, w += 16 * PANEL) {
+                    _tile_loadd(4, first + k, row);
+                    _tile_loadd(6, w, 4 * PANEL);
+                    MULTIPLY_TILES(0, 4, 6);
+                    _tile_loadd(7, w + 16, 4 * PANEL);
+                    MULTIPLY_TILES(1, 4, 7);
+                }
+            }
+            _tile_stored(0, sums[0], 64);
+            _tile_stored(1, sums[1], 64);
+            const int last = rows - r < 32 ? rows - r : 32;
+            for (int i = 0; i < last; i++)
+                for (int v = 0; v < 2; v++) {
+                    const int place = n + half + 16 * v;
+                    I acc = sums[i / 16 * 2 + v][i % 16];
+                    if (kind == INT8) acc -= *(const I *)(l->offset + place);
+                    settle(kind, l, place, acc, scales[r + i], out + (r + i) * width + place, mode);
+                }
+        }
+    }
+}
+#else
+#define TILES 0
+enum { tiles_lent = 0 };
+static void open_tiles(void) {}
+static void close_tiles(void) {}
+#endif
+
+/* all rows times the outputs of one panel, put or added into rows of `width` numbers */
+static void product_panel(int kind, const Linear *l, int n, const uint32_t *a, const float *scales, int rows, float *out,
+                          long width, int mode) {
+#if TILES
+    if (tiles_lent && kind != FLOAT32 && l->words % 16 == 0) {
+        if (kind == BFLOAT16) tiled_panel(BFLOAT16, l, n, a, scales, rows, out, width, mode);
+        else tiled_panel(INT8, l, n, a, scales, rows, out, width, mode);
+        return;
+    }
+#endif
+    if (kind == FLOAT32) panel_of(FLOAT32, l, n, a, scales, rows, out, width, mode);
+    else if (kind == BFLOAT16) panel_of(BFLOAT16, l, n, a, scales, rows, out, width, mode);
+    else panel_of(INT8, l, n, a, scales, rows, out, width, mode);
+}
+
+/* rows of packed inputs times weights */
+static void product(int kind, const Linear *l, const uint32_t *a, const float *scales, int rows, float *out, long width,
+                    int mode) {
+    for (int n = 0; n < l->outputs; n += PANEL) product_panel(kind, l, n, a, scales, rows, out, width, mode);
+}
+
+/* one row of `n` numbers as the products take it; int8: rounded to 255 steps between minus and plus its largest */
+INLINE void pack(int kind, const float *x, int n, uint32_t *to, float *scale) {
+    if (kind == FLOAT32) {
+        memcpy(to, x, 4 * (size_t)n);
+    } else if (kind == BFLOAT16) {
+        uint16_t *words = (uint16_t *)to;
+        for (int i = 0; i < n; i += 16) {
+#if defined(__AVX512BF16__)
+            _mm256_storeu_si256((__m256i *)(words + i), (__m256i)_mm512_cvtneps_pbh((__m512)AT(x + i)));
+#else
+            I bits = *(const I *)(x + i);
+            bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+            *(H16 *)(words + i) = __builtin_convertvector(bits, H16);
+#endif
+        }
+    } else {
+        uint8_t *bytes = (uint8_t *)to;
+        F most = {};
+        for (int i = 0; i < n; i += 16) most = bigger(most, bigger(AT(x + i), -AT(x + i)));
+        float peak = largest(most), by = peak > 0 ? 127.0f / peak : 0.0f;
+        for (int i = 0; i < n; i += 16) {
+            I steps = (I)(AT(x + i) * by + 12582912.0f) - 0x4b400000 + 128;
+            *(B16 *)(bytes + i) = __builtin_convertvector(steps, B16);
+        }
+        *scale = peak / 127.0f;
+    }
+}
+
