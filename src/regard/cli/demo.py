@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.demo.course import Outcome
+    from regard.explorer.looks import Question
+    from regard.nn import Head
+
+PAGE = "explorer.html"
+"""the explorer's file in the run's folder"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,14 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minutes", type=float, metavar="NUMBER", default=3.0, help="longest training; it needs 2 to 3 (default: 3)"
     )
-    parser.add_argument("--no-browser", action="store_true", help="only write the page, do not open it")
+    parser.add_argument("--no-browser", action="store_true", help="only write the pages, do not open them")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do all of it, print what came of it, and open the page where there is somebody to see it."""
     import os
     import sys
-    import webbrowser
     from pathlib import Path
 
     from regard.cli.progress import Screen
@@ -29,7 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.minutes <= 0:
         raise InputError(f"--minutes = {arguments.minutes}: must be above 0")
     from regard.demo.course import run_demo
+    from regard.explorer.live import serve
+    from regard.explorer.pages import write_page
     from regard.explorer.report import write_report
+    from regard.tasks.run import load
 
     folder = Path(arguments.out)
     with Screen() as screen:
@@ -38,13 +45,36 @@ def run(arguments: argparse.Namespace) -> int:
         screen.say("stopped and saved; the same command goes on")
         return 130
     print(described(outcome))
-    page = write_report(folder).resolve()
-    print(f"\nThe page of this run: {page}")
+    print(f"\nThe report of this run: {write_report(folder).resolve()}")
+    run, questions, state = load(folder), lecture_questions(), place_of(outcome.found.head)
+    print(f"What its heads look at:  {write_page(run, questions, folder / PAGE, state=state).resolve()}")
     seen = sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
                                     or sys.platform == "darwin")  # fmt: skip
-    if seen and not arguments.no_browser:
-        webbrowser.open(page.as_uri())
+    if arguments.no_browser or not seen:
+        print(f"The same live:           regard look {folder}")
+        return 0
+    try:
+        serve([run], questions, state=state)
+    except KeyboardInterrupt:
+        print()  # behind the terminal's ^C; this is how it ends
     return 0
+
+
+def lecture_questions() -> "list[Question]":
+    """The sentences that the explorer begins with, with a beam that has something to show."""
+    from regard.demo.course import FRENCH, TIRED, WIDE, tag_of
+    from regard.demo.grammar import LECTURE_SENTENCES
+    from regard.explorer.looks import Question
+
+    student = next(pair for pair in LECTURE_SENTENCES if pair.source.startswith("Je suis"))
+    asked = [(TIRED, FRENCH), (WIDE, FRENCH), (student.source, tag_of(student.direction))]
+    return [Question(text=text, tag=tag, beam=4) for text, tag in asked]
+
+
+def place_of(head: "Head") -> dict[str, str]:
+    """Where the explorer begins: at the head that reads "it"."""
+    part, layer, number = head
+    return {"view": "heads", "part": part, "layer": str(layer), "heads": str(number), "head": str(number)}
 
 
 def described(outcome: "Outcome") -> str:

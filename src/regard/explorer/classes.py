@@ -19,7 +19,8 @@ def classes(look: Look) -> tuple[Plain | None, dict[str, Array]]:
     labels = None
     if model.label is not None:
         logits = model.logits(model.pool(look.states, torch.tensor([look.states.shape[1]], device=look.device)))[0]
-        chances = logits.double().softmax(-1).tolist()
+        several = bool(look.run.recipe.data.several_labels)
+        chances = (logits.double().sigmoid() if several else logits.double().softmax(-1)).tolist()
         names = label_names(look, len(chances))
         labels = [
             {"name": name, "logit": logit, "probability": chance}
@@ -41,5 +42,6 @@ def pooled_shares(model: EncoderOnly, states_1SD: Tensor) -> Tensor:
 
 
 def label_names(look: Look, count: int) -> list[str]:
-    """The labels by name, as far as the run knows them."""
-    return [f"label {number}" for number in range(count)]
+    """The labels by name; a model that was built by hand may have none."""
+    names = look.run.recipe.data.labels
+    return list(names) if len(names) == count else [f"label {number}" for number in range(count)]

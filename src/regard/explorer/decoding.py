@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from regard.decoding import Hypothesis
 from regard.explorer.arrays import Array, Plain, fixed, short
+from regard.explorer.beam import beam_tree
 from regard.explorer.looks import Look
 from regard.explorer.writing import Written
 from regard.text import Tokenizer
@@ -21,14 +23,12 @@ def decoding(look: Look, written: Written | None) -> tuple[Plain, dict[str, Arra
     recipe = look.run.recipe.decoding
     alignment, arrays = aligned(look)
     section: Plain = {
-        "beam": written.beam if written else recipe.beam,
-        "length_penalty": written.length_penalty if written else recipe.length_penalty,
+        "beam": written.decoding.beam if written else recipe.beam,
+        "length_penalty": recipe.length_penalty,
         "prefix": len(written.prefix) if written else 0,
         "steps": steps(look),
-        "answers": [_answer(answer.ids, answer.score, answer.ended, written, tokenizer) for answer in written.answers]
-        if written
-        else [],
-        "tree": None,
+        "answers": [_answer(answer, written.prefix, tokenizer) for answer in written.answers] if written else [],
+        "tree": beam_tree(written, tokenizer) if written else None,
         "alignment": alignment,
     }
     return section, arrays
@@ -76,16 +76,15 @@ def _candidate(id: int, logp: float, tokenizer: Tokenizer) -> Plain:
     }
 
 
-def _answer(ids: Sequence[int], score: float, ended: bool, written: Written | None, tokenizer: Tokenizer) -> Plain:
-    assert written is not None
-    whole = [*written.prefix, *ids]
+def _answer(answer: Hypothesis, prefix: Sequence[int], tokenizer: Tokenizer) -> Plain:
+    whole = [*prefix, *answer.ids]
     return {
         "ids": whole,
         "pieces": [tokenizer.piece(id) for id in whole],
         "text": tokenizer.decode(whole),
-        "score": score,
-        "logp": score * (len(ids) + ended) ** written.length_penalty,
-        "ended": ended,
+        "score": answer.score,
+        "logp": answer.logp,
+        "ended": answer.ended,
     }
 
 

@@ -77,7 +77,7 @@ def live_document(payload: Plain) -> str:
     )  # fmt: skip
 
 
-def in_a_frame(document: str, title: str, *, height: int = 720) -> str:
+def in_a_frame(document: str, title: str, *, height: int = 760) -> str:
     """The document inside another page, which it cannot reach, and which cannot reach it."""
     return (
         f'<iframe sandbox="allow-scripts allow-downloads" title="{escape(title)}" width="100%" height="{height}" '
@@ -92,6 +92,7 @@ def _document(payload: Plain, *, policy: str | None, style: Html, scripts: list[
     head += [
         Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Html('<meta name="color-scheme" content="light dark">'),
+        Html('<link rel="icon" href="data:,">'),  # or a browser asks for one
         element("title", f"{payload['title']} · regard"),
         style,
     ]

@@ -41,6 +41,8 @@ class Question:
     heads_off: frozenset[Head] = frozenset()
     target_ids: tuple[int, ...] | None = None
     """the target in pieces, where they are known; else they are the text's"""
+    beam: int | None = None
+    """how wide the search for the model's own target is; none: as the recipe says"""
 
 
 @dataclass(frozen=True, kw_only=True)

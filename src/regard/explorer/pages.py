@@ -7,6 +7,8 @@ starts with first.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qsl
+from uuid import uuid4
 
 from regard.errors import InputError
 from regard.explorer.arrays import Array, Pack
@@ -88,6 +90,22 @@ class Framed:
 
     def __repr__(self) -> str:
         return f"{self.title}: a page of {len(self.document):,} letters, which a notebook shows"
+
+
+def framed(
+    run: Run, texts: Sequence[str], *, target: str | None = None, tag: str | None = None, at: str = ""
+) -> Framed:
+    """The page of these texts for a notebook's cell; `at` is what the page's address would have behind #."""
+    if target is not None and len(texts) != 1:
+        raise InputError(f"target: belongs to one text, {len(texts)} are given")
+    questions = [Question(text=text, target=target, tag=tag) for text in texts]
+    document = page_document(run, questions, state=state_at(at), frame=uuid4().hex)
+    return Framed(document, f"the explorer of {run.folder.resolve().name}")
+
+
+def state_at(place: str) -> dict[str, str]:
+    """Where a page begins, out of what the page's address has behind #."""
+    return dict(parse_qsl(place.removeprefix("#")))
 
 
 def _check(items: Iterable[Holder]) -> None:

@@ -11,7 +11,7 @@ FORMAT = 1
 
 def payload_of(
     studio: Studio, *, live: bool, state: Mapping[str, str], frame: str | None = None, runs: Sequence[Plain],
-    items: Sequence[Plain] = (), token_map: Plain | None = None, ask: Plain | None = None,
+    items: Sequence[Plain] = (), token_map: Plain | None = None, asks: Sequence[Plain] = (),
 ) -> Plain:  # fmt: skip
     """What the page reads first; docs/explorer-payload.md says what is in it."""
     return {
@@ -24,6 +24,6 @@ def payload_of(
         "runs": list(runs),
         "items": list(items),
         "map": token_map,
-        "ask": ask,
+        "asks": list(asks),
         "state": dict(state),
     }

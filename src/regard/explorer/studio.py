@@ -31,6 +31,10 @@ KEPT_LOOKS, KEPT_BYTES = 16, 2**30
 """items that stay good, and the memory that they may take (two stay whatever they take)"""
 
 
+class GoneError(KeyError):
+    """A holder of that id is not kept, or not any more."""
+
+
 class Studio:
     """Looks at texts in one run, or in two that are compared."""
 
@@ -63,7 +67,7 @@ class Studio:
             if holder.id == id:
                 return holder
         if id not in self._held:
-            raise KeyError(id)
+            raise GoneError(id)
         self._held.move_to_end(id)
         return self._held[id]
 
@@ -78,7 +82,7 @@ class Studio:
         """Look at a text; without a target, at what the model writes."""
         run, model = self.run(question.run), self.model(question.run, question.weights)
         if question.target is None and question.target_ids is None and isinstance(model, EncoderDecoder):
-            return self.decode(question)
+            return self.decode(question, beam=question.beam)
         return self._keep(_item(self._id("k"), Look(run, question, model=model), None))
 
     def decode(self, question: Question, *, prefix: Sequence[int] = (), beam: int | None = None) -> Holder:

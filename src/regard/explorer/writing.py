@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regard.decoding import Hypothesis, PlainModel, Request, Search, search
+from regard.config import DecodingConfig
+from regard.decoding import Hypothesis, PlainModel, Request, Search, SearchTree, search
 from regard.errors import InputError
 from regard.explorer.looks import source_ids
 from regard.models import EncoderDecoder, Model
@@ -18,12 +19,19 @@ WIDEST = 16
 class Written:
     """What came of a search."""
 
-    beam: int
-    length_penalty: float
+    decoding: DecodingConfig
+    """how it was searched"""
     prefix: tuple[int, ...]
     """pieces that were given"""
     answers: tuple[Hypothesis, ...]
     """best first; their pieces are those behind the prefix"""
+    tree: SearchTree | None = None
+    """of the search, if there was one"""
+
+    def norm(self, count: int) -> float:
+        """What a sum of log-probabilities of so many pieces is divided by."""
+        length = count if self.decoding.length_norm == "average" else (5 + count) / 6
+        return float(length**self.decoding.length_penalty)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -41,18 +49,21 @@ def write(
     width = run.recipe.decoding.beam if beam is None else beam
     if not 1 <= width <= WIDEST:
         raise InputError(f"beam = {width}: must be 1 to {WIDEST}")
-    specials, penalty = run.tokenizer.specials, run.recipe.decoding.length_penalty
+    decoding = replace(run.recipe.decoding, beam=width, groups=1, samples=0, mbr=False)
+    specials = run.tokenizer.specials
     if wrong := [id for id in prefix if not 0 <= id < run.tokenizer.size]:
         raise InputError(f"piece {wrong[0]}: there are pieces 0 to {run.tokenizer.size - 1}")
     if not text.strip():
-        return Written(beam=width, length_penalty=penalty, prefix=tuple(prefix), answers=())
+        return Written(decoding=decoding, prefix=tuple(prefix), answers=())
     source = source_ids(run, text, tag)
-    limit = min(2 * (len(source) - 1) + 20, run.recipe.model.max_length)
+    longest = decoding.max_length or int(decoding.max_ratio * (len(source) - 1)) + 20
+    limit = min(longest, run.recipe.model.max_length)
     if len(prefix) >= limit:
         raise InputError(f"{len(prefix)} pieces to begin with: a target has {limit} at most")
     request = Request(source=tuple(source), read=(specials.begin, *prefix), limit=limit - len(prefix))
     options = Search(
-        end=specials.end, options=replace(run.recipe.decoding, beam=width, groups=1, samples=0), nbest=width
-    )
-    answers = search(PlainModel(model, heads_off=heads_off), [request], options)[0].answers
-    return Written(beam=width, length_penalty=penalty, prefix=tuple(prefix), answers=tuple(answers))
+        end=specials.end, options=decoding, nbest=width, tree=True,
+        coverage_heads=run.translator.alignment_heads if decoding.coverage_penalty else (),
+    )  # fmt: skip
+    found = search(PlainModel(model, heads_off=heads_off), [request], options)[0]
+    return Written(decoding=decoding, prefix=tuple(prefix), answers=tuple(found.answers), tree=found.tree)

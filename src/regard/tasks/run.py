@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import overload
 
@@ -200,6 +201,12 @@ class Run:
             states = model(torch.tensor([ids]), torch.tensor([len(ids)]), torch.tensor([written]), trace=trace)
             model.logits(states, trace=trace)
         return trace, [self.source_tokenizer.piece(id) for id in ids], [self.tokenizer.piece(id) for id in written]
+
+    def look(self, *texts: str, target: str | None = None, tag: str | None = None, at: str = "") -> object:
+        """The explorer of these texts, which a notebook shows in the cell; `at` is as in `regard look --at`."""
+        # By name, since the explorer is a higher room: this is the one door from a run up to it.
+        shown: object = import_module("regard.explorer.pages").framed(self, texts, target=target, tag=tag, at=at)
+        return shown
 
     @property
     def _encoder_decoder(self) -> EncoderDecoder:

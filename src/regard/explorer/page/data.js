@@ -90,8 +90,8 @@ export class Data {
     this.items = payload.items.map((/** @type {any} */ raw) => new Item(source, raw));
     /** @type {Holder | null} */
     this.map = payload.map ? new Holder(source, payload.map) : null;
-    /** @type {{text: string, target: string | null, tag: string | null} | null} */
-    this.ask = payload.ask ?? null;
+    /** @type {{text: string, target: string | null, tag: string | null}[]} */
+    this.asks = payload.asks ?? [];
     /** @type {Record<string, string>} */
     this.start = payload.state ?? {};
   }

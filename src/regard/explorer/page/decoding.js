@@ -32,8 +32,13 @@ export class DecodingView {
     this.alignmentNote = el("p", { class: "note" });
     this.tree = new BeamTree((step) => this.go(step));
     this.answers = el("ol", { class: "answers" });
+    this.wide = el("input", {
+      id: "beam-wide", type: "number", min: "1", max: "16", required: true,
+      onchange: () => this.wide.checkValidity() && this.decode([], Number(this.wide.value)),
+    });
+    const wide = app.data.live ? el("p", { class: "tools" }, el("label", { for: "beam-wide" }, "Wide "), this.wide) : null;
     this.aligned = el("section", { class: "card pane" }, el("h2", {}, "Alignment so far"), this.alignmentNote, this.alignment.element);
-    this.beam = el("section", { class: "card pane wide" }, el("h2", {}, "Beam"), this.tree.element, el("h3", {}, "Answers"), this.answers);
+    this.beam = el("section", { class: "card pane wide" }, el("h2", {}, "Beam"), wide, this.tree.element, el("h3", {}, "Answers"), this.answers);
     this.element = el(
       "div",
       { class: "decoding-view", onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) },
@@ -117,6 +122,7 @@ export class DecodingView {
     this.showAlignment();
     this.beam.hidden = !this.decoding.tree;
     if (this.decoding.tree) this.tree.show(this.decoding.tree, this.t);
+    if (document.activeElement !== this.wide) this.wide.value = String(this.decoding.beam);
     fill(
       this.answers,
       (this.decoding.answers ?? []).map((/** @type {any} */ answer) =>
@@ -236,12 +242,16 @@ export class DecodingView {
 
   /** @param {number} id decode on from another piece at this step */
   async decodeOn(id) {
-    const { data, item } = this.app;
     const step = this.decoding.steps[this.t ?? 0];
-    const prefix = [...item.sides.target.ids.slice(1, step.known), id];
+    await this.decode([...this.app.item.sides.target.ids.slice(1, step.known), id], this.decoding.beam);
+  }
+
+  /** @param {number[]} prefix @param {number} beam search again, behind these pieces */
+  async decode(prefix, beam) {
+    const { data, item } = this.app;
     this.element.classList.add("busy");
     try {
-      const raw = await data.post("/api/decode", { item: item.id, prefix, beam: this.decoding.beam });
+      const raw = await data.post("/api/decode", { item: item.id, prefix, beam });
       const at = this.t ?? 0;
       this.app.show(data.itemOf(raw));
       this.app.store.set({ t: at });

@@ -23,7 +23,7 @@ export class Heading {
         app.store.set({ theme: order[(here + 1) % 3] });
       },
     });
-    this.title = el("h1", {}, el("span", { class: "brand" }, "regard"), el("span", { class: "run" }));
+    this.title = el("h1", {}, el("span", { class: "brand" }, "regard"), el("span", { class: "run" }, app.data.title));
     this.text = el("p", { class: "text" });
     this.items = el("select", {
       "aria-label": "Text", onchange: () => app.store.set({ item: Number(this.items.value), row: -1, col: -1, t: 0, group: "", step: 0 }),
@@ -73,21 +73,25 @@ export class Heading {
     this.element.classList.add("busy");
     try {
       const item = await data.look({ text, target: target || null, tag: tag || null });
-      say(/** @type {Element} */ (this.told), "");
+      this.tell("");
       store.set({ text, target, tag });
       this.app.show(item);
     } catch (reason) {
-      say(/** @type {Element} */ (this.told), reason instanceof Error ? reason.message : String(reason));
+      this.tell(reason instanceof Error ? reason.message : String(reason));
     } finally {
       this.element.classList.remove("busy");
     }
+  }
+
+  /** @param {string} text why a text cannot be looked at */
+  tell(text) {
+    if (this.told) say(this.told, text);
   }
 
   show() {
     const { data, item, store } = this.app;
     const run = data.runs[item.run];
     const { shape } = run;
-    say(/** @type {Element} */ (this.title.lastElementChild), data.title);
     const layers = [
       shape.encoder_layers && run.family !== "decoder-only" ? `${shape.encoder_layers} encoder` : "",
       shape.decoder_layers && run.family !== "encoder-only" ? `${shape.decoder_layers} decoder` : "",

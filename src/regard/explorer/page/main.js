@@ -63,7 +63,8 @@ class Page {
     this.place = el("div", { class: "place", role: "tabpanel", id: "view" });
     this.main = el("main", {}, this.controls.element, el("div", { class: "stage" }, this.place, this.reading.element));
     this.dialog = helpDialog();
-    fill(root, this.heading.element, el("nav", { "aria-label": "Views" }, this.tabs), this.main, this.live, this.dialog);
+    this.nav = el("nav", { "aria-label": "Views" }, this.tabs);
+    fill(root, this.heading.element, this.nav, this.main, this.live, this.dialog);
     roving(this.tabs, () => this.tabButtons(), { chosen: (index) => this.open(this.tabButtons()[index].dataset.view ?? "") });
     store.onState.add(() => this.draw());
     store.onHover.add(() => this.drawHover());
@@ -102,7 +103,11 @@ class Page {
     const { store, data, app } = this;
     document.documentElement.dataset.theme = this.dark() ? "dark" : "light";
     app.item = data.items[store.state.item] ?? data.items[0];
-    if (!app.item) return;
+    this.nav.hidden = this.main.hidden = !app.item;
+    if (!app.item) {
+      this.root.dataset.ready = "true";
+      return;
+    }
     const known = this.known();
     const name = known.find((one) => one === store.state.view) ?? "heads";
     this.heading.show();
@@ -162,6 +167,12 @@ class Page {
     this.store.set({ view });
   }
 
+  /** @param {string} text what was asked for cannot be looked at: the page says so where another is asked for */
+  refuse(text) {
+    this.draw();
+    this.heading.tell(text);
+  }
+
   /** @param {string} text */
   announce(text) {
     say(this.live, text);
@@ -177,7 +188,7 @@ class Page {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (target.closest?.("input:not([type=range]), textarea, select")) return;
-    if (this.dialog.open && event.key !== "?") return;
+    if ((this.dialog.open && event.key !== "?") || !this.app.item) return;
     const { store, app } = this;
     const seen = looking(app.item, store.state);
     const turn = (/** @type {number} */ value, /** @type {number} */ count) => (value + count) % count;
@@ -232,15 +243,18 @@ async function start() {
   try {
     const data = await readPayload(document, () => store?.tell("state"), (text) => page?.announce(text));
     store = new Store(startState(data.start));
-    if (data.live && !data.items.length) {
-      const { text, target, tag } = store.state;
-      const asked = text ? { text, target: target || null, tag: tag || null } : data.ask;
-      if (asked) data.items.push(await data.look(asked));
-    }
+    const { text, target, tag } = store.state;
+    const asked = data.live ? (text ? [{ text, target: target || null, tag: tag || null }] : data.asks) : [];
     page = new Page(root, data, store);
-    page.draw();
+    if (!asked.length) page.draw();
+    for (const one of asked) {
+      data.items.push(await data.look(one));
+      page.draw();
+    }
   } catch (reason) {
-    fill(root, el("p", { class: "failure", role: "alert" }, `This cannot be shown: ${reason instanceof Error ? reason.message : reason}`));
+    const told = reason instanceof Error ? reason.message : String(reason);
+    if (page) page.refuse(told);
+    else fill(root, el("p", { class: "failure", role: "alert" }, `This cannot be shown: ${told}`));
   }
 }
 

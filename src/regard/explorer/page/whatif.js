@@ -4,7 +4,7 @@ import { css, diverging, headColour, mix, strength } from "./colour.js";
 import { readable } from "./data.js";
 import { el, fill, roving, shortened } from "./dom.js";
 import { HeatMap } from "./heatmap.js";
-import { counted, largest, valueText, weightText } from "./numbers.js";
+import { counted, largest, percentText, valueText, weightText } from "./numbers.js";
 import { headName, looking, matrixOf, partNames, within } from "./selection.js";
 
 /** @typedef {import("./selection.js").App} App */
@@ -151,6 +151,10 @@ export class WhatIfView {
   /** @param {any} told */
   tellAblation(told) {
     const theme = this.app.theme();
+    if (!told.pieces) {
+      this.tellLabels(told.labels);
+      return;
+    }
     const changes = told.pieces.map((/** @type {any} */ one) => one.logp[1] - one.logp[0]);
     const most = largest(changes) || 1;
     fill(
@@ -166,6 +170,20 @@ export class WhatIfView {
       ),
       el("p", { class: "note" }, told.text[0] === told.text[1] ? "It writes the same as before:" : "It now writes:"),
       el("p", { class: "text" }, el("bdi", { class: "made" }, shortened(told.text[1], 300) || "(nothing)")),
+    );
+  }
+
+  /** What an encoder concludes before and after. @param {({name: string, probability: number}[] | null)[]} labels */
+  tellLabels([before, after]) {
+    if (!before || !after) {
+      fill(this.result, el("p", {}, "This model tells no labels; the weights with these heads off stand below."));
+      return;
+    }
+    fill(
+      this.result,
+      before.map((one, place) =>
+        el("p", {}, el("bdi", {}, one.name), " goes from ", el("b", {}, percentText(one.probability)), " to ", el("b", {}, percentText(after[place].probability)), "."),
+      ),
     );
   }
 
