@@ -1,11 +1,14 @@
 """Tiny models whose searches meet everything: answers of many lengths, repetition, sources of all lengths."""
 
+import functools
+
 import pytest
 import torch
 
 from regard.config import DecodingConfig, ModelConfig
 from regard.decoding import PlainModel, Request, Search, search
 from regard.models import EncoderDecoder, build_model
+from regard.verify.plain_search import PlainSearch, Told
 
 PIECES, BEGIN, END = 13, 1, 2
 SOURCES = [(5, 3, 9, 2), (4, 2), (11, 12, 3, 3, 7, 8, 2), (6, 6, 2), (2,)]
@@ -53,3 +56,20 @@ def found(model, requests, *, nbest=None, forbidden=(), coverage_heads=(), tree=
         PlainModel(model), requests,
         Search(end=END, options=chosen, nbest=wanted, forbidden=forbidden, coverage_heads=coverage_heads, tree=tree),
     )  # fmt: skip
+
+
+def reference(model, request, *, nbest=None, heads=(), forbidden=(), **options):
+    """The same search in plain Python; each prefix of a model is computed once, since many tests ask for the same."""
+    chosen = DecodingConfig(**options)
+    return PlainSearch(
+        told(model, heads), request,
+        Search(
+            end=END, options=chosen, nbest=nbest or chosen.samples or chosen.beam, forbidden=forbidden,
+            coverage_heads=heads,
+        ),
+    )  # fmt: skip
+
+
+@functools.cache
+def told(model, heads):
+    return Told([model], heads)

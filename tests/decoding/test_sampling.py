@@ -1,17 +1,17 @@
 """Sampling: the pieces that plain Python draws from the same numbers, with the frequencies that the model states."""
 
-import itertools
 import math
 from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 from regard.decoding import Request
 from regard.decoding.choose import uniforms
+from regard.verify.plain_search import chance_of
 
-from .conftest import BEGIN, END, asked, found
-from .reference import Reference
+from .conftest import BEGIN, END, asked, found, reference
 
 OPTIONS = [
     {}, {"temperature": 0.6}, {"top_k": 3}, {"top_p": 0.7}, {"min_p": 0.2},
@@ -19,62 +19,48 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-def allowed(ranked, *, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, **rest):
-    """Pieces with their chances, likeliest first."""
-    pieces = sorted((piece for piece, x in enumerate(ranked) if x > -math.inf), key=lambda piece: -ranked[piece])
-    pieces = pieces[: top_k or len(pieces)]
-    weights = [math.exp(ranked[piece] / temperature) for piece in pieces]
-    chances = [weight / sum(weights) for weight in weights]
-    held, before = [], 0.0
-    for piece, chance in zip(pieces, chances, strict=True):
-        if before < top_p and chance >= min_p * chances[0]:
-            held.append((piece, chance))
-        before += chance
-    return held
-
-
-def mixed(state):
-    state = (state + 0x9E3779B97F4A7C15) % 2**64
-    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
-    return state ^ (state >> 31)
-
-
-def chance_of(seed, key, row, count):
-    return (mixed(mixed(mixed(mixed(seed) ^ key) ^ row) ^ count) >> 11) / 2**53
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_what_plain_python_draws(options, model):
     requests = [asked(model, row, key=97 * row + 5) for row in range(5)]
     for request, (answers, _) in zip(requests, found(model, requests, samples=4, seed=3, **options), strict=True):
-        reference = Reference(model, request, END, **options)
-        expected = []
-        for row in range(4):
-            written, own = [], 0.0
-            while len(written) < request.limit and (not written or written[-1] != END):
-                logp, ranked = reference.next(written)
-                held = allowed(ranked, **options)
-                total = sum(chance for _, chance in held)
-                left = chance_of(3, request.key, row, len(written)) * total
-                sums = itertools.accumulate(chance for _, chance in held)
-                piece = next(piece for (piece, _), summed in zip(held, sums, strict=True) if summed > left)
-                written.append(piece)
-                own += logp[piece]
-            ended = written[-1] == END
-            ids = tuple(written[:-1] if ended else written)
-            expected.append((not ended, -own / len(written), ids))
-        drawn = sorted((not answer.ended, -answer.score, tuple(answer.ids)) for answer in answers)
-        assert [ids for *_, ids in drawn] == [ids for *_, ids in sorted(expected)]
-        assert [score for _, score, _ in drawn] == pytest.approx([score for _, score, _ in sorted(expected)], abs=1e-4)
+        expected = reference(model, request, samples=4, seed=3, **options).answers()
+        assert sorted(tuple(answer.ids) for answer in answers) == sorted(ids for ids, *_ in expected)
+        assert [answer.ended for answer in answers] == [ended for *_, ended in expected]
+        assert [answer.score for answer in answers] == pytest.approx([score for _, score, _, _ in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("options", OPTIONS[:5], ids=str)
+def test_what_is_left_to_draw_from_is_what_transformers_leaves(options, translator):
+    from transformers.generation.logits_process import (
+        MinPLogitsWarper,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
+
+    kinds = {"temperature": TemperatureLogitsWarper, "top_k": TopKLogitsWarper, "top_p": TopPLogitsWarper,
+             "min_p": MinPLogitsWarper}  # fmt: skip
+    generator = torch.Generator().manual_seed(3)
+    for mixed in (options, {"temperature": 1.8, "top_k": 6, "top_p": 0.9, "min_p": 0.05}):
+        for _ in range(20):
+            logits = torch.randn(1, 13, generator=generator, dtype=torch.float64) * 2
+            left = logits
+            for name, kind in kinds.items():
+                if name in mixed:
+                    left = kind(mixed[name])(None, left)
+            chances = reference(translator, asked(translator, 0), samples=1, **mixed).chances(logits[0])
+            expected = left[0].softmax(-1)
+            assert set(chances) == set(expected.nonzero()[:, 0].tolist())
+            whole = sum(chances.values())
+            assert all(chance / whole == pytest.approx(float(expected[p])) for p, chance in chances.items())
 
 
 def test_frequencies_are_the_probabilities(translator):
     requests = [Request(source=(5, 3, END), read=(BEGIN,), limit=1, key=key) for key in range(40)]
     answers = found(translator, requests, samples=100)
     drawn = Counter(answer.ids[0] if answer.ids else END for own, _ in answers for answer in own)
-    logp, _ = Reference(translator, requests[0], END).next([])
-    for piece, log in enumerate(logp):
+    logp, _ = reference(translator, requests[0]).next(())
+    for piece, log in enumerate(logp.tolist()):
         chance = math.exp(log)
         assert abs(drawn[piece] / 4000 - chance) < 4 * math.sqrt(chance * (1 - chance) / 4000)
 
