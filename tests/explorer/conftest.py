@@ -1,10 +1,13 @@
-"""Tiny runs to look at, and a page of two modules that shows nothing."""
+"""Tiny runs to look at, a page of two modules that shows nothing, and a browser for the one that shows all."""
 
 import pytest
 
 from regard.explorer import document
+from regard.explorer.looks import Question
+from regard.explorer.pages import write_page
 
-from .tiny import make_run
+from .browser import Screen, launched
+from .tiny import TARGET, TEXT, make_run
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +31,33 @@ def bare_page(monkeypatch):
     monkeypatch.setattr(document, "page_files", lambda: files)
     yield files
     document._script.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One for all tests."""
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def screen(browser):
+    """Makes pages; none of them may have complained when the test ends."""
+    made = []
+
+    def make(**options):
+        made.append(Screen(browser, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.context.close()
+    assert [said for one in made for said in one.said] == []
+
+
+@pytest.fixture(scope="session")
+def file_page(run, tmp_path_factory):
+    """The address of a file with two texts in one run: one whose target is given, and one that the model writes."""
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    texts = [Question(text=TEXT, target=TARGET, tag="<2fr>"), Question(text="a bank, a bank", tag="<2en>", beam=3)]
+    return write_page(run, texts, path).as_uri()

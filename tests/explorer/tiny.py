@@ -10,6 +10,7 @@ from regard.runs import save_run
 from regard.tasks.run import load
 from regard.text import train_tokenizer
 
+TEXT, TARGET = "the animal didn't cross the street", "je suis étudiant"
 LINES = ["the animal didn't cross the street", "it was too tired and too wide", "je suis étudiant", "a bank, a bank"]
 
 
