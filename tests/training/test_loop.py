@@ -157,10 +157,11 @@ def test_r_drop_is_the_mean_of_two_passes_and_how_they_differ(recipe, tmp_path, 
 
 
 def test_tensorboard_draws_what_the_journal_says(recipe, tmp_path):
-    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     found = recipe(training={"steps": 6, "valid_every": 3, "tensorboard": True})
     train(found, tmp_path)
-    drawn = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    drawn = EventAccumulator(str(tmp_path / "tensorboard"))
     drawn.Reload()
     assert [scalar.value for scalar in drawn.Scalars("training/loss")] == pytest.approx(numbers(tmp_path, "loss"))
     assert [scalar.step for scalar in drawn.Scalars("validation/bleu")] == [3, 6]
