@@ -1,16 +1,11 @@
-"""A run that was stopped, killed or gone on with is, to the last bit, the run that was not."""
+"""A run that was stopped or gone on with is, to the last bit, the run that was not."""
 
 import os
-import random
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 from regard.tasks.start import train
-from regard.training.checkpoint import CHECKPOINTS, KEPT
 from regard.training.journal import read_journal
 
 
@@ -75,32 +70,3 @@ def test_a_longer_recipe_goes_on_with_a_finished_run(uninterrupted, recipe, tmp_
     assert (progress.step, progress.finished) == (16, True)
     assert again.lines[-1] == "already finished after 16 updates"
     assert outcome(tmp_path) == expected
-
-
-def test_killed_at_any_moment(uninterrupted, tmp_path, outcome):
-    """`regard train` as a process of its own, killed three times at moments drawn at random."""
-    recipe, expected = uninterrupted
-    (tmp_path / "recipe.toml").write_text(recipe.to_toml(), encoding="utf-8")
-    run = tmp_path / "run"
-    command = [
-        sys.executable, "-m", "regard", "train", str(tmp_path / "recipe.toml"), "--out", str(run),
-        "--training.checkpoint_minutes", "1e-9",
-    ]  # fmt: skip
-    draw = random.Random(5)
-    for share in (0.15, 0.4, 0.8):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE)
-        try:
-            until = time.monotonic() + 60
-            while sum(event["event"] == "step" for event in read_journal(run)) < 16 * share:
-                assert process.poll() is None, process.stderr.read()
-                assert time.monotonic() < until
-                time.sleep(0.001)
-            time.sleep(draw.random() * 0.02)
-        finally:
-            process.kill()
-            process.communicate()
-    subprocess.run(command, check=True, capture_output=True)
-    assert outcome(run) == expected
-    assert [event["event"] for event in read_journal(run)].count("resumed") >= 1
-    assert len(list((run / CHECKPOINTS).iterdir())) == KEPT  # what a kill left half written is gone too
-    assert not list(run.rglob("*.part"))

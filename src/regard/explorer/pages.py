@@ -18,8 +18,8 @@ from regard.explorer.holders import Holder
 from regard.explorer.looks import Question
 from regard.explorer.payload import payload_of
 from regard.explorer.studio import Studio
-from regard.runs.folder import write_whole
 from regard.tasks.run import Run
+from regard.text.files import write_whole
 
 ROOM = 1_420_000
 """letters of a file, which scores and vectors may fill; what it must have may be more"""
@@ -47,7 +47,7 @@ def write_page(
     document = page_document(run, texts, state=state, against=against)
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
-    write_whole(path, lambda beside: beside.write_text(document, encoding="utf-8"))
+    write_whole(path, document.encode())
     return path
 
 

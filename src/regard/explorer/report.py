@@ -18,8 +18,9 @@ from regard.explorer.markup import Content, Html, duration, element, html, joine
 from regard.explorer.samples import attention_section, read_samples, samples_section
 from regard.explorer.summaries import cost_section, data_section, environment_section, mean_lengths, read_manifest
 from regard.explorer.told import SCORES, words
-from regard.runs.folder import RECIPE, WEIGHTS, write_whole
+from regard.runs.folder import RECIPE, WEIGHTS
 from regard.tasks.run import Run, load
+from regard.text.files import write_whole
 
 REPORT = "report.html"
 MOST_VALIDATIONS = 40
@@ -30,9 +31,8 @@ def write_report(folder: Path) -> Path:
     """Write the run's `report.html`, or write it anew; answers with the file."""
     if not (folder / RECIPE).is_file():
         raise InputError(f"{folder}: not a run folder, it has no {RECIPE}")
-    text = _page(folder)
     path = folder / REPORT
-    write_whole(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+    write_whole(path, _page(folder).encode())
     return path
 
 

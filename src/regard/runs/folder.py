@@ -6,7 +6,7 @@ Files appear whole or not at all: each is written beside its place, flushed to t
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from regard.config import Recipe, read_recipe
 from regard.errors import InputError
 from regard.models import Model, build_model, load_weights
 from regard.text import Tokenizer, load_tokenizer
+from regard.text.files import fill_whole, write_whole
 
 RECIPE, WEIGHTS = "recipe.toml", "model.safetensors"
 CHECKSUM = "sha256"
@@ -50,7 +51,7 @@ def save_run(
     tokenizer.save(place, TARGET_TOKENS)
     if source_tokenizer is not None and source_tokenizer is not tokenizer:
         source_tokenizer.save(place, SOURCE_TOKENS)
-    write_whole(place / RECIPE, lambda path: path.write_text(recipe.to_toml(), encoding="utf-8"))
+    write_whole(place / RECIPE, recipe.to_toml().encode())
     write_weights(place / WEIGHTS, model.state_dict(), notes=notes)
 
 
@@ -83,7 +84,7 @@ def write_weights(path: Path, weights: Mapping[str, Tensor], *, notes: Mapping[s
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     marked = {**(notes or {}), CHECKSUM: _checksum(whole)}
     try:
-        write_whole(path, lambda beside: save_file(whole, beside, metadata=marked))
+        fill_whole(path, lambda beside: save_file(whole, beside, metadata=marked))
     except SafetensorError as error:  # it speaks for the system, in words only
         if f"os error {errno.ENOSPC}" in str(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
@@ -121,23 +122,3 @@ def _checksum(weights: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside the place, then put it there in one step that a crash cannot split."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        beside.touch()
-        mode = beside.stat().st_mode  # what the user's umask gives; some writers make files that only their owner reads
-        write(beside)
-        beside.chmod(mode)
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

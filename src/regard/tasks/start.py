@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 from regard.config import Recipe, read_recipe
 from regard.errors import InputError
-from regard.runs.folder import RECIPE, write_whole
+from regard.runs.folder import RECIPE, TARGET_TOKENS
 from regard.tasks.classify import ClassifyJob
 from regard.tasks.contrast import ContrastJob
 from regard.tasks.generate import GenerateJob
 from regard.tasks.masked import MaskedJob
 from regard.tasks.translate import TranslateJob
+from regard.text.files import forget_sealed, write_whole
 from regard.training.checkpoint import Progress
 from regard.training.loop import Job, Watcher, run_training
 from regard.training.machines import Machines, join_machines
@@ -37,7 +38,7 @@ def train(recipe: Recipe, out: str | Path, *, watcher: Watcher | None = None) ->
         _claim(recipe, folder)
     job = machines.one_first(lambda: _job(recipe, folder, teller.say, machines))
     if machines.first:
-        write_whole(folder / RECIPE, lambda path: path.write_text(job.recipe.to_toml(), encoding="utf-8"))
+        write_whole(folder / RECIPE, job.recipe.to_toml().encode())
     precision = choose_precision(recipe.training.precision, machines.device)
     teller.say(f"precision: {precision.reason}")
     return run_training(
@@ -100,6 +101,8 @@ def _classify_job(recipe: Recipe, out: Path, say: Callable[[str], None], machine
 def _claim(recipe: Recipe, folder: Path) -> None:
     """Refuse a folder that another recipe trains in. How long to train may be changed, to go on with a run."""
     if not (folder / RECIPE).exists():
+        for path in folder.glob(f"{TARGET_TOKENS}.*"):  # of a start that ended before its recipe stood here
+            forget_sealed(path)
         return
     there = read_recipe(folder / RECIPE)
     if not recipe.data.labels:  # not stated, so they were found out

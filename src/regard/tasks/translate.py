@@ -18,6 +18,7 @@ from regard.nn.loss import cross_entropy
 from regard.runs.folder import SOURCE_TOKENS, TARGET_TOKENS
 from regard.tasks.translator import Asked, Translator
 from regard.text import TextPair, Tokenizer, load_tokenizer, train_tokenizer, training_sets
+from regard.training.checkpoint import CHECKPOINTS
 from regard.training.precision import choose_precision
 
 Say = Callable[[str], None]
@@ -43,6 +44,8 @@ class TranslateJob:
             replace(recipe.data, max_length=min(recipe.data.max_length, room)), self.tokenizer, folder=out / "data",
             source_tokenizer=self.source_tokenizer, sampling=recipe.tokens.sampling, report=say,
         )  # fmt: skip
+        if self.store.made and any((out / CHECKPOINTS).glob("step-*")):
+            say("data: prepared anew: the text is not what it was when the run began, or what was prepared was damaged")
         say(f"data: {self.store.report}")
         if not len(self.store):
             raise InputError(f"data.train = {list(recipe.data.train)}: no pair is left to learn from")

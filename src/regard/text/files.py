@@ -102,15 +102,37 @@ def chunks(path: str | Path, size: int = _CHUNK) -> Iterator[Chunk]:
             raise _damaged(path, number - 1, error) from None
 
 
+def fill_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside the place, then put it there in one step that a crash cannot split."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        beside.touch()
+        mode = beside.stat().st_mode  # what the user's umask gives; some writers make files that only their owner reads
+        write(beside)
+        beside.chmod(mode)
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: a file that was renamed is safe only then."""
+    if os.name == "nt":  # which opens no folders, and keeps names in order by itself
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f"{path.name}.part")
-    try:
-        half.write_bytes(content)
-        os.replace(half, path)
-    finally:
-        half.unlink(missing_ok=True)
+    fill_whole(path, lambda beside: beside.write_bytes(content))
 
 
 def write_sealed(path: Path, content: bytes) -> None:
@@ -130,6 +152,13 @@ def read_sealed(path: Path) -> bytes:
             "take it from a copy of the run"
         )
     return content
+
+
+def forget_sealed(path: Path) -> None:
+    """Take away a file that `write_sealed` wrote; one without a checksum is somebody else's, and stays."""
+    if _seal(path).is_file():
+        path.unlink()
+        _seal(path).unlink()
 
 
 def _seal(path: Path) -> Path:

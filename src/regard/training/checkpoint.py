@@ -6,7 +6,6 @@ one whose checksums hold, so a crash, a full disk or a flipped byte costs the st
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from torch import Tensor
 from regard.config.plain import build, to_plain
 from regard.errors import InputError
 from regard.runs import read_weights, write_weights
+from regard.text.files import flush_folder, write_whole
 
 CHECKPOINTS = "checkpoints"
 _STATE, _FACTS = "state.safetensors", "state.json"
@@ -75,7 +75,8 @@ def save_checkpoint(
 ) -> Path:
     """Write a checkpoint into the run's folder, and take away all but the newest few.
 
-    `random` holds each process's `random_state`; without it there is one process, and its state is taken.
+    Those of later updates go too: the run fell back behind them since they are damaged. `random` holds each process's
+    `random_state`; without it there is one process, and its state is taken.
     """
     home = folder / CHECKPOINTS
     home.mkdir(parents=True, exist_ok=True)
@@ -90,15 +91,14 @@ def save_checkpoint(
         states = {f"random.{rank}": state for rank, state in enumerate(random or [random_state()])}
         write_weights(beside / _STATE, {**tensors, **states})
         facts = {"progress": to_plain(progress), "sha256": _hash(beside / _STATE)}
-        text = json.dumps({**facts, "check": _check(facts)}, indent=1)
-        with (beside / _FACTS).open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        write_whole(beside / _FACTS, json.dumps({**facts, "check": _check(facts)}, indent=1).encode())
         beside.rename(place)
+        flush_folder(home)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    for old in _newest_first(home)[KEPT:]:
+    places = _newest_first(home)
+    mine = places.index(place)
+    for old in places[:mine] + places[mine + KEPT :]:
         shutil.rmtree(old, ignore_errors=True)
     return place
 

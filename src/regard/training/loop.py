@@ -26,6 +26,7 @@ from regard.runs.folder import WEIGHTS, write_weights
 from regard.training.board import Board
 from regard.training.checkpoint import Progress, load_checkpoint, random_state, save_checkpoint, set_random_state
 from regard.training.journal import Journal
+from regard.training.kept import STEP, restore_kept
 from regard.training.machines import Machines
 from regard.training.optimizer import FlatAdam, is_finite
 from regard.training.precision import Precision, keep_memory
@@ -128,6 +129,8 @@ class _Loop(Generic[B]):
             torch.manual_seed(self.config.seed + 1_000_003 * machines.rank + self.progress.step)
         if machines.first:
             forget_after(out, self.progress.step)
+        if self.progress.best is not None and not self._best_is_kept():
+            self.progress = replace(self.progress, best=None, best_step=0)
         self.board = Board(out, self.progress.step) if machines.first and self.config.tensorboard else None
         self.journal = Journal(out) if machines.first else None
         self.started = started - self.progress.seconds
@@ -136,6 +139,10 @@ class _Loop(Generic[B]):
         self.validation_share = 0.0
         event = "resumed" if found else "started"
         self._note(event, step=self.progress.step, precision=precision.name, processes=machines.world)
+
+    def _best_is_kept(self) -> bool:
+        machines, step = self.machines, self.progress.best_step
+        return bool(machines.agree(float(machines.first and restore_kept(self.out, step, self.watcher.say))))
 
     def _optimizer(self, precision: Precision) -> FlatAdam | ShardedAdam:
         if not self.config.shard or self.machines.world == 1:
@@ -180,7 +187,7 @@ class _Loop(Generic[B]):
                     self._validate()
                 elif self.machines.agree(float(time.monotonic() - self.saved_at > 60 * self.config.checkpoint_minutes)):
                     self._save()
-        if before.finished and self.progress.step == before.step:
+        if before.finished and self.progress.step == before.step and before.best is not None:
             self.watcher.say(f"already finished after {before.step:,} updates")
             return
         if self.progress.validated < self.progress.step or self.progress.best is None:
@@ -279,7 +286,7 @@ class _Loop(Generic[B]):
         if better or self.config.snapshots:
             weights = self.optimizer.named_weights()
             if better and self.machines.first:
-                write_weights(self.out / WEIGHTS, weights, notes={"step": str(step)})
+                write_weights(self.out / WEIGHTS, weights, notes={STEP: str(step)})
             if self.config.snapshots and self.machines.first:
                 keep_snapshot(self.out, step, weights, most=self.config.snapshots)
         self._save()
