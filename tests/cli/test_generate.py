@@ -16,15 +16,25 @@ from regard.text import train_tokenizer
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A new byte model, which writes anything."""
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    torch.manual_seed(1)
-    model = {"d_model": 16, "heads": 2, "d_ff": 16, "decoder_layers": 1, "max_length": 40, "positions": "rotary",
-             "vocabulary": 260}  # fmt: skip
-    recipe = recipe_from({"task": "generate", "tokens": {"kind": "byte"}, "model": model})
-    save_run(folder, recipe, train_tokenizer([], recipe.tokens), build_model(recipe.model))
-    return str(folder)
+def saved(tmp_path_factory):
+    """A new model, which writes anything; of bytes, or of the text's characters."""
+    place = tmp_path_factory.mktemp("runs")
+
+    def make(name, *, kind="byte", **more):
+        torch.manual_seed(1)
+        tokenizer = train_tokenizer(["ab c"], recipe_from({"task": "generate", "tokens": {"kind": kind}}).tokens)
+        model = {"d_model": 16, "heads": 2, "d_ff": 16, "decoder_layers": 1, "max_length": 40, "positions": "rotary",
+                 "vocabulary": tokenizer.size, **more}  # fmt: skip
+        recipe = recipe_from({"task": "generate", "tokens": {"kind": kind}, "model": model})
+        save_run(place / name, recipe, tokenizer, build_model(recipe.model))
+        return str(place / name)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def run(saved):
+    return saved("run")
 
 
 def said(capsys, *words):
@@ -83,3 +93,16 @@ def test_what_cannot_be_is_refused_and_what_is_not_read_is_said(run, capsys, tmp
     assert main(["generate", run, "--prompt", "x" * 50, "--length", "2"]) == 0
     told = "prompt 1: the first 11 of its pieces are not read: the model reads 40 at once\n"
     assert capsys.readouterr().err == told
+
+
+def test_a_draft_changes_nothing_that_is_written(run, saved, capsys):
+    draft = saved("draft", decoder_layers=2, max_length=20)
+    for options in (["--temperature", "0"], ["--samples", "2", "--top-k", "9", "--stop", "e"]):
+        words = (run, "--prompt", "ab ", "--length", "60", *options)
+        plain = said(capsys, *words)
+        assert said(capsys, *words, "--draft", draft) == plain
+        assert said(capsys, *words, "--draft", draft, "--ahead", "1") == plain
+    other = saved("other", kind="char")
+    assert "its tokeniser is not that of" in refused(capsys, run, "--prompt", "x", "--draft", other)
+    assert "ahead = 0: must be 1 or more" in refused(capsys, run, "--prompt", "x", "--draft", draft, "--ahead", "0")
+    assert "--ahead is of a draft" in refused(capsys, run, "--prompt", "x", "--ahead", "2")

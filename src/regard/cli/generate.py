@@ -43,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, metavar="INT", help="the same seed gives the same texts (1)")
     parser.add_argument("--stop", metavar="TEXT", action="append", help="end before this text; may be given again")
+    parser.add_argument(
+        "--draft", metavar="RUN", help="a smaller run of the same tokeniser that guesses ahead: the same texts, sooner"
+    )
+    parser.add_argument("--ahead", type=int, metavar="INT", help="pieces that the draft guesses at a time (4)")
     parser.add_argument("--only-new", action="store_true", help="leave the prompt out of what is printed")
     parser.add_argument("--logprobs", action="store_true", help="each piece with its log-probability, by the model")
     parser.add_argument("--json", action="store_true", help="for programs: a line for each text")
@@ -52,11 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Write, and show it as it is written."""
     import sys
 
+    from regard.decoding.drafted import AHEAD
     from regard.decoding.stream import Sampling
+    from regard.errors import InputError
     from regard.tasks.run import load
 
     opened = load(arguments.run)
     writer = opened.writer
+    if arguments.draft is not None:
+        writer = opened.drafted(load(arguments.draft), ahead=AHEAD if arguments.ahead is None else arguments.ahead)
+    elif arguments.ahead is not None:
+        raise InputError("--ahead is of a draft: name one with --draft RUN")
     sampling = Sampling(
         temperature=arguments.temperature, top_k=arguments.top_k, top_p=arguments.top_p, min_p=arguments.min_p,
         seed=arguments.seed,

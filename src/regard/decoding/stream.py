@@ -40,6 +40,10 @@ class Sampling:
         if not 0 <= self.min_p <= 1:
             raise InputError(f"min_p = {self.min_p}: must be from 0 to 1")
 
+    def generator(self, row: int) -> torch.Generator:
+        """A row's random numbers, one for each piece."""
+        return torch.Generator().manual_seed((self.seed << 20) + row)
+
 
 class Written(NamedTuple):
     """One more piece of a row."""
@@ -72,7 +76,7 @@ def write_on(
     held = [list(prompt) for prompt in prompts]
     if not all(held):
         raise InputError("a prompt is empty; it must have a piece, such as the begin")
-    generators = [torch.Generator().manual_seed((sampling.seed << 20) + row) for row in range(len(held))]
+    generators = [sampling.generator(row) for row in range(len(held))]
     written = [0] * len(held)
     alive = [row for row in range(len(held)) if limits[row] > 0]
     capacity = min(context, max((len(held[row]) + limits[row] for row in alive), default=1))
@@ -85,7 +89,7 @@ def write_on(
             steps = model.start([()] * len(alive), [held[row][:-1] for row in alive], capacity=capacity)
         tokens = torch.tensor([[held[row][-1]] for row in alive], device=model.device)
         logits = steps.advance(tokens, torch.zeros_like(tokens))
-        chosen, logp = _choose(logits, never, sampling, [generators[row] for row in alive], with_logp=with_logp)
+        chosen, logp = choose(logits, never, sampling, [generators[row] for row in alive], with_logp=with_logp)
         new = [Written(row, id, one) for row, id, one in zip(alive, chosen, logp, strict=True)]
         for row, id, _ in new:
             held[row].append(id)
@@ -101,7 +105,7 @@ def write_on(
             steps.keep(torch.tensor(stays, dtype=torch.long, device=model.device))
 
 
-def _choose(
+def choose(
     logits_BV: Tensor, never: Sequence[int], sampling: Sampling, generators: list[torch.Generator], *, with_logp: bool
 ) -> tuple[list[int], Sequence[float | None]]:
     """A piece for each row, and its log-probability if it is asked for."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.config import DecodingConfig
+from regard.decoding.drafted import AHEAD
 from regard.decoding.stream import Sampling
 from regard.errors import InputError
 from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly, Model
@@ -150,7 +151,7 @@ class Run:
         """For each pair of texts the log-probability of each of the target's pieces, its end last."""
         return self.translator.score(pairs, tag)
 
-    def ensemble(self, others: "Sequence[Run]") -> "Translator":
+    def ensemble(self, others: "Sequence[Run]", *, workers: int | None = None) -> "Translator":
         """A translator in which this run and others write together. They must have the same tokenisers."""
         for other in others:
             if not self._same_tokens(other):
@@ -159,7 +160,7 @@ class Run:
                 )
         return Translator(
             self._encoder_decoder, self.tokenizer, self.source_tokenizer, self.recipe, folder=self.folder,
-            others=[other._encoder_decoder for other in others],
+            others=[other._encoder_decoder for other in others], workers=workers,
         )  # fmt: skip
 
     def generate(
@@ -177,6 +178,13 @@ class Run:
         if not isinstance(self.model, DecoderOnly):
             raise InputError(f"{self.folder}: its task is {self.recipe.task}, it does not generate")
         return Writer(self.model, self.tokenizer, self.recipe)
+
+    def drafted(self, draft: "Run", *, ahead: int = AHEAD) -> Writer:
+        """A writer that writes the same, with another run of the same tokeniser guessing `ahead` pieces at a time."""
+        if not self._same_tokens(draft):
+            raise InputError(f"{draft.folder}: its tokeniser is not that of {self.folder}; it must be the same")
+        mine = self.writer
+        return Writer(mine.model, mine.tokenizer, mine.recipe, draft=draft.writer, ahead=ahead)
 
     def trace(
         self, text: str, target: str | None = None, *, kinds: Sequence[str] = ("weights",),

@@ -3,9 +3,11 @@
 import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from regard.config import Recipe
+from regard.decoding.drafted import AHEAD, Draft, write_drafted
 from regard.decoding.steps import PlainModel, StepModel
 from regard.decoding.stream import Sampling, write_on
 from regard.errors import InputError
@@ -45,12 +47,14 @@ class Writer:
     """Prompts in, text out."""
 
     def __init__(
-        self, model: DecoderOnly, tokenizer: Tokenizer, recipe: Recipe, *, steps: StepModel | None = None
-    ) -> None:
-        """`steps` is another way to run the model, such as a faster one."""
-        self.tokenizer, self.recipe = tokenizer, recipe
+        self, model: DecoderOnly, tokenizer: Tokenizer, recipe: Recipe, *, steps: StepModel | None = None,
+        draft: "Writer | None" = None, ahead: int = AHEAD,
+    ) -> None:  # fmt: skip
+        """`steps` is another way to run the model, such as a faster one; `draft` guesses so many pieces `ahead`."""
+        self.model, self.tokenizer, self.recipe = model, tokenizer, recipe
+        self.draft = draft and Draft(draft.model, draft.context, ahead)
         self.steps = steps or PlainModel(model, bounded=True)
-        self.context = recipe.model.max_length if recipe.model.attention != "full" else window_of(recipe)
+        self.context: int = recipe.model.max_length if recipe.model.attention != "full" else window_of(recipe)
         """pieces that the model reads at once: as many as it was trained on, or any number through its window"""
 
     def write(
@@ -81,10 +85,10 @@ class Writer:
         ]
         specials, stopped = self.tokenizer.specials, set[int]()
         never = sorted({specials.pad, specials.unknown, specials.begin} - {specials.end})
-        for new in write_on(
-            self.steps, [read[-self.context :] for read in ids], sampling=sampling or Sampling(),
-            limits=[length] * len(rows), end=specials.end, context=self.context, never=never, stopped=stopped,
-            with_logp=with_logp,
+        write = partial(write_drafted, self.model, self.draft) if self.draft else partial(write_on, self.steps)
+        for new in write(
+            [read[-self.context :] for read in ids], sampling=sampling or Sampling(), limits=[length] * len(rows),
+            end=specials.end, context=self.context, never=never, stopped=stopped, with_logp=with_logp,
         ):  # fmt: skip
             for number, id, logp in new:
                 row = rows[number]
