@@ -162,3 +162,14 @@ def test_limits_are_kept():
         fast(made("decoder-only", "none")).start([[]], [[1] * 301], capacity=400)
     with pytest.raises(InputError, match="cross-attention"):
         fast(made("decoder-only", "none")).start([[]], [[]], capacity=5, observe=[(0, 0)])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_threads_that_share_a_call_compute_the_same(family, monkeypatch):
+    """To the last bit, with more threads than rows too. Such small calls would take one thread by themselves."""
+    monkeypatch.setattr("regard.decoding.fast.ALONE", 0)
+    for number, (kind, positions) in enumerate(zip(KINDS, ("rotary", "learned", "alibi"), strict=True)):
+        model = made(family, positions, number, d_k=16, d_v=(None, 64)[number % 2])
+        one, three = (FastModel(model, kind, kernel(), threads=threads) for threads in (1, 3))
+        for alone, shared in zip(course(one), course(three), strict=True):
+            assert alone.equal(shared)

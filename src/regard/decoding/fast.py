@@ -29,14 +29,20 @@ Longs = npt.NDArray[np.int64]
 
 BLOCK = 32
 """rows that the processor's tiles read together, whether all are there or not"""
+ALONE = 1 << 22
+"""weights times rows up to which a call takes one thread: more would mostly wait for each other"""
 
 
 class FastModel:
     """A model that decodes by the compiled kernel, in float32, bf16 or int8 (weights, and inputs row by row)."""
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly, kind: str, kernel: native.Kernel) -> None:
-        self.model, self.kernel = model, kernel
+    def __init__(
+        self, model: EncoderDecoder | DecoderOnly, kind: str, kernel: native.Kernel, *, threads: int = 1
+    ) -> None:
+        """`threads` share the large calls; what they compute is the same for any number of them."""
+        self.model, self.kernel, self.threads = model, kernel, threads
         self.packed = Packed(model, kind, kernel.panel)
+        self.weights = sum(weight.numel() for weight in model.parameters())
 
     @property
     def pieces(self) -> int:
@@ -216,7 +222,9 @@ class FastSteps:
         tile = min(rows, self.kernel.tile)
         batch.x = self.work.take("x", rows, packed.config.d_model).data_ptr()
         batch.wide = self.work.take("wide", max(rows * in_attention, tile * in_tile)).data_ptr()
-        batch.scores = self.work.take("scores", max(longest + 32, packed.words)).data_ptr()
+        batch.threads = self.owner.threads if rows * self.owner.weights > ALONE else 1
+        batch.span = max(longest + 32, packed.words)
+        batch.scores = self.work.take("scores", batch.threads, batch.span).data_ptr()
         batch.packed = self.work.take("packed", -(-rows // BLOCK) * BLOCK, packed.words).data_ptr()
         batch.scales = self.work.take("scales", rows).data_ptr()
         return batch

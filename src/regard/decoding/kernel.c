@@ -17,6 +17,7 @@
 #include <unistd.h>
 #endif
 
+#include "team.c"
 #include "products.c"
 
 typedef struct {
@@ -43,23 +44,23 @@ typedef struct {
 } Model;
 
 typedef struct {
-    const int32_t *tokens, *places; /* (R) pieces and their positions */
-    const int32_t *slots;           /* (R, stride) where each row's keys lie, in order; null: contiguous from first */
+    int32_t *tokens, *places; /* (R) pieces and their positions */
+    int32_t *slots;           /* (R, stride) where each row's keys lie, in order; null: contiguous from first */
     const int32_t *first, *counts;  /* (R) without slots: where a row's keys begin, and how many there are */
     float *cache;                   /* (layers, room, slot) */
-    const float *const *memory;     /* (R) each row's source: (tokens, slot) of layer 0 */
-    const int32_t *memory_tokens;   /* (R) */
-    const int64_t *memory_layer;    /* (R) numbers from one layer's memory to the next's */
+    const float **memory;           /* (R) each row's source: (tokens, slot) of layer 0 */
+    int32_t *memory_tokens;         /* (R) */
+    int64_t *memory_layer;          /* (R) numbers from one layer's memory to the next's */
     const int32_t *observe;         /* (observed, 2) layer and head */
     float *seen;                    /* (R, observed, widest) */
-    float *x, *wide, *scores;       /* work: (R, D), (R, widest product), (one row's scores) */
+    float *x, *wide, *scores;       /* work: (R, D), (R, widest product), (threads, span): a row's scores */
     uint32_t *packed;               /* (R, most words) */
     float *scales;                  /* (R) */
     float *out;                     /* logits, or the encoder's states */
     float *best, *whole, *block;    /* (R, keep) and (R): `keep` best logits, log of the sum of exps; work: (R, PANEL) */
     int64_t *best_ids;              /* (R, keep) */
     int64_t room;
-    int32_t rows, stride, observed, widest, keep;
+    int32_t rows, stride, observed, widest, keep, threads, span;
 } Batch;
 
 /* the norm of a row, perhaps in place */
@@ -82,57 +83,81 @@ static void norm(const float *x, float *y, int d, const Norm *n, float epsilon) 
     }
 }
 
-/* rows as inputs of a product, through a norm if there is one before it */
-static void ready(const Model *m, const float *x, int rows, int d, const Norm *n, uint32_t *packed, float *scales,
-                  float *work) {
+/* rows as inputs of a product, through a norm if there is one before it; then all meet */
+static void ready(const Model *m, const float *x, int rows, int d, const Norm *n, const Batch *b, Team team) {
     const int words = m->kind == FLOAT32 ? d : m->kind == BFLOAT16 ? d / 2 : d / 4;
-    for (int r = 0; r < rows; r++) {
+    float *work = b->scores + (long)team.me * b->span;
+    for (int r = begin_of(team, rows); r < end_of(team, rows); r++) {
         const float *row = x + (long)r * d;
         if (n) {
             norm(row, work, d, n, m->epsilon);
             row = work;
         }
-        pack(m->kind, row, d, packed + (long)r * words, scales + r);
+        pack(m->kind, row, d, b->packed + (long)r * words, b->scales + r);
     }
+    meet(team);
 }
 
-/* what one row's heads find among `count` keys; `weights` holds the last head's distribution, and `seen` is told */
-static void attend(const Model *m, const float *q, const float *held, const int32_t *slots, int count,
+/* rows times weights, put or added into rows of `width` numbers; then all meet */
+static void multiply_rows(const Model *m, const Linear *l, const Batch *b, int rows, float *out, long width, int mode,
+                          Team team) {
+    product(m->kind, l, b->packed, b->scales, rows, out, width, mode, team);
+    meet(team);
+}
+
+/* the norm behind a sum, in place; then all meet */
+static void norm_rows(const Model *m, const Batch *b, const Norm *n, Team team) {
+    for (int r = begin_of(team, b->rows); r < end_of(team, b->rows); r++) {
+        float *x = b->x + (long)r * m->d_model;
+        norm(x, x, m->d_model, n, m->epsilon);
+    }
+    meet(team);
+}
+
+/* what one of a row's heads finds among `count` keys; `weights` holds its distribution, and `seen` is told */
+static void attend(const Model *m, int h, const float *q, const float *held, const int32_t *slots, int count,
                    const float *distances, int reach, int place, float *out, float *weights, const Batch *b, int layer,
                    float *seen) {
     const int K = m->key_width, V = m->value_width, slot = m->key_heads * (K + V) + 16;
     const int padded = (count + 15) & ~15;
-    for (int h = 0; h < m->heads; h++) {
-        const int g = h / (m->heads / m->key_heads);
-        const float *query = q + h * K, *keys = held + g * K, *values = held + m->key_heads * K + g * V;
-        const float *bias = distances ? distances + (long)h * (2 * reach - 1) + reach - 1 - place : 0;
-        for (int t = 0; t < count; t++) {
-            const float *key = keys + (long)(slots ? slots[t] : t) * slot;
-            F dot = AT(query) * AT(key);
-            for (int i = 16; i < K; i += 16) dot += AT(query + i) * AT(key + i);
-            weights[t] = sum(dot) + (bias ? bias[t] : 0.0f);
-        }
-        for (int t = count; t < padded; t++) weights[t] = -INFINITY;
-        F most = AT(weights), total = {};
-        for (int t = 16; t < padded; t += 16) most = bigger(most, AT(weights + t));
-        const float peak = largest(most);
-        for (int t = 0; t < padded; t += 16) {
-            F x = exponential(AT(weights + t) - peak);
-            PUT(weights + t) = x;
-            if (t + 16 <= count) total += x;
-        }
-        float whole = sum(total);
-        for (int t = count & ~15; t < count; t++) whole += weights[t];
-        const float share = 1.0f / whole;
-        for (int i = 0; i < V; i += 16) {
-            F found = {};
-            for (int t = 0; t < count; t++) found += weights[t] * AT(values + (long)(slots ? slots[t] : t) * slot + i);
-            PUT(out + h * V + i) = found * share;
-        }
-        for (int a = 0; seen && a < b->observed; a++)
-            if (b->observe[2 * a] == layer && b->observe[2 * a + 1] == h)
-                for (int t = 0; t < count; t++) seen[(long)a * b->widest + t] = weights[t] * share;
+    const int g = h / (m->heads / m->key_heads);
+    const float *query = q + h * K, *keys = held + g * K, *values = held + m->key_heads * K + g * V;
+    const float *bias = distances ? distances + (long)h * (2 * reach - 1) + reach - 1 - place : 0;
+    for (int t = 0; t < count; t++) {
+        const float *key = keys + (long)(slots ? slots[t] : t) * slot;
+        F dot = AT(query) * AT(key);
+        for (int i = 16; i < K; i += 16) dot += AT(query + i) * AT(key + i);
+        weights[t] = sum(dot) + (bias ? bias[t] : 0.0f);
     }
+    for (int t = count; t < padded; t++) weights[t] = -INFINITY;
+    F most = AT(weights), total = {};
+    for (int t = 16; t < padded; t += 16) most = bigger(most, AT(weights + t));
+    const float peak = largest(most);
+    for (int t = 0; t < padded; t += 16) {
+        F x = exponential(AT(weights + t) - peak);
+        PUT(weights + t) = x;
+        if (t + 16 <= count) total += x;
+    }
+    float whole = sum(total);
+    for (int t = count & ~15; t < count; t++) whole += weights[t];
+    const float share = 1.0f / whole;
+    int i = 0;
+    for (; i + 64 <= V; i += 64) { /* four sums at a time: one alone waits for its last addition */
+        F found[4] = {};
+        for (int t = 0; t < count; t++) {
+            const float *value = values + (long)(slots ? slots[t] : t) * slot + i;
+            for (int j = 0; j < 4; j++) found[j] += weights[t] * AT(value + 16 * j);
+        }
+        for (int j = 0; j < 4; j++) PUT(out + h * V + i + 16 * j) = found[j] * share;
+    }
+    for (; i < V; i += 16) {
+        F found = {};
+        for (int t = 0; t < count; t++) found += weights[t] * AT(values + (long)(slots ? slots[t] : t) * slot + i);
+        PUT(out + h * V + i) = found * share;
+    }
+    for (int a = 0; seen && a < b->observed; a++)
+        if (b->observe[2 * a] == layer && b->observe[2 * a + 1] == h)
+            for (int t = 0; t < count; t++) seen[(long)a * b->widest + t] = weights[t] * share;
 }
 
 /* rotary positions: pairs of neighbours turn */
@@ -161,33 +186,34 @@ static void activate(float *x, int width, int d_ff, int kind) {
     }
 }
 
-static void feed_forward(const Model *m, const Layer *l, const Batch *b) {
+static void feed_forward(const Model *m, const Layer *l, const Batch *b, Team team) {
     const int D = m->d_model, F_ = m->d_ff, wide = l->inner.outputs;
     for (int r = 0; r < b->rows; r += TILE) { /* as many rows as stay in the cache between the two products */
         const int rows = b->rows - r < TILE ? b->rows - r : TILE;
-        ready(m, b->x + (long)r * D, rows, D, m->pre ? &l->feed_forward_norm : 0, b->packed, b->scales, b->scores);
-        product(m->kind, &l->inner, b->packed, b->scales, rows, b->wide, wide, m->activation == RELU ? WITH_RELU : 0);
-        for (int i = 0; i < rows; i++) {
-            float *row = b->wide + (long)i * wide;
-            if (m->activation != RELU) activate(row, wide, F_, m->activation);
-            if (wide != F_) memmove(b->wide + (long)i * F_, row, 4 * (size_t)F_);
-        }
-        ready(m, b->wide, rows, F_, 0, b->packed, b->scales, 0);
-        product(m->kind, &l->outer, b->packed, b->scales, rows, b->x + (long)r * D, D, ADD);
+        ready(m, b->x + (long)r * D, rows, D, m->pre ? &l->feed_forward_norm : 0, b, team);
+        multiply_rows(m, &l->inner, b, rows, b->wide, wide, m->activation == RELU ? WITH_RELU : 0, team);
+        for (int i = begin_of(team, rows); i < end_of(team, rows); i++)
+            if (m->activation != RELU) activate(b->wide + (long)i * wide, wide, F_, m->activation);
+        meet(team);
+        if (wide != F_ && team.me == 0)
+            for (int i = 1; i < rows; i++) memmove(b->wide + (long)i * F_, b->wide + (long)i * wide, 4 * (size_t)F_);
+        if (wide != F_) meet(team);
+        ready(m, b->wide, rows, F_, 0, b, team);
+        multiply_rows(m, &l->outer, b, rows, b->x + (long)r * D, D, ADD, team);
     }
-    if (!m->pre)
-        for (int r = 0; r < b->rows; r++) norm(b->x + (long)r * D, b->x + (long)r * D, D, &l->feed_forward_norm, m->epsilon);
+    if (!m->pre) norm_rows(m, b, &l->feed_forward_norm, team);
 }
 
-static void look(const Model *m, const Stack *s, int number, const Batch *b) {
+/* rows and heads as one row of things to look up, so that threads share one row's heads too */
+static void look(const Model *m, const Stack *s, int number, const Batch *b, Team team) {
     const Layer *l = s->layers + number;
     const int D = m->d_model, keys = m->key_heads * m->key_width, values = m->key_heads * m->value_width;
     const int queries = m->heads * m->key_width, found = m->heads * m->value_width, slot = keys + values + 16;
-    const int wide = queries + keys + values;
+    const int wide = queries + keys + values, all = b->rows * m->heads;
     float *cache = b->cache + (b->slots ? number * b->room * slot : 0);
-    ready(m, b->x, b->rows, D, m->pre ? &l->attention_norm : 0, b->packed, b->scales, b->scores);
-    product(m->kind, &l->project, b->packed, b->scales, b->rows, b->wide, wide, PLAIN);
-    for (int r = 0; r < b->rows; r++) { /* all keys are there before anyone looks: rows may be of one prompt */
+    ready(m, b->x, b->rows, D, m->pre ? &l->attention_norm : 0, b, team);
+    multiply_rows(m, &l->project, b, b->rows, b->wide, wide, PLAIN, team);
+    for (int r = begin_of(team, b->rows); r < end_of(team, b->rows); r++) {
         float *row = b->wide + (long)r * wide;
         if (s->turns) {
             turn(row, m->heads, m->key_width, m->turned, s->turns, b->places[r]);
@@ -196,36 +222,42 @@ static void look(const Model *m, const Stack *s, int number, const Batch *b) {
         long own = b->slots ? b->slots[(long)r * b->stride + b->places[r]] : r;
         memcpy(cache + own * slot, row + queries, 4 * (size_t)(keys + values));
     }
-    float *answers = b->wide + (long)b->rows * wide;
-    for (int r = 0; r < b->rows; r++)
-        attend(m, b->wide + (long)r * wide, b->slots ? cache : cache + (long)b->first[r] * slot,
+    meet(team); /* all keys are there before anyone looks: rows may be of one prompt */
+    float *answers = b->wide + (long)b->rows * wide, *weights = b->scores + (long)team.me * b->span;
+    for (int i = begin_of(team, all); i < end_of(team, all); i++) {
+        const int r = i / m->heads;
+        attend(m, i % m->heads, b->wide + (long)r * wide, b->slots ? cache : cache + (long)b->first[r] * slot,
                b->slots ? b->slots + (long)r * b->stride : 0, b->slots ? b->places[r] + 1 : b->counts[r], s->distances,
-               s->reach, b->places[r], answers + (long)r * found, b->scores, b, number, 0);
-    ready(m, answers, b->rows, found, 0, b->packed, b->scales, 0);
-    product(m->kind, &l->join, b->packed, b->scales, b->rows, b->x, D, ADD);
-    if (!m->pre)
-        for (int r = 0; r < b->rows; r++) norm(b->x + (long)r * D, b->x + (long)r * D, D, &l->attention_norm, m->epsilon);
+               s->reach, b->places[r], answers + (long)r * found, weights, b, number, 0);
+    }
+    meet(team);
+    ready(m, answers, b->rows, found, 0, b, team);
+    multiply_rows(m, &l->join, b, b->rows, b->x, D, ADD, team);
+    if (!m->pre) norm_rows(m, b, &l->attention_norm, team);
 }
 
-static void look_across(const Model *m, const Stack *s, int number, const Batch *b) {
+static void look_across(const Model *m, const Stack *s, int number, const Batch *b, Team team) {
     const Layer *l = s->layers + number;
     const int D = m->d_model, queries = m->heads * m->key_width, found = m->heads * m->value_width;
-    ready(m, b->x, b->rows, D, m->pre ? &l->cross_norm : 0, b->packed, b->scales, b->scores);
-    product(m->kind, &l->query, b->packed, b->scales, b->rows, b->wide, queries, PLAIN);
-    float *answers = b->wide + (long)b->rows * queries;
-    for (int r = 0; r < b->rows; r++)
-        attend(m, b->wide + (long)r * queries, b->memory[r] + number * b->memory_layer[r], 0, b->memory_tokens[r], 0, 0,
-               0, answers + (long)r * found, b->scores, b, number,
+    const int all = b->rows * m->heads;
+    ready(m, b->x, b->rows, D, m->pre ? &l->cross_norm : 0, b, team);
+    multiply_rows(m, &l->query, b, b->rows, b->wide, queries, PLAIN, team);
+    float *answers = b->wide + (long)b->rows * queries, *weights = b->scores + (long)team.me * b->span;
+    for (int i = begin_of(team, all); i < end_of(team, all); i++) {
+        const int r = i / m->heads;
+        attend(m, i % m->heads, b->wide + (long)r * queries, b->memory[r] + number * b->memory_layer[r], 0,
+               b->memory_tokens[r], 0, 0, 0, answers + (long)r * found, weights, b, number,
                b->seen ? b->seen + (long)r * b->observed * b->widest : 0);
-    ready(m, answers, b->rows, found, 0, b->packed, b->scales, 0);
-    product(m->kind, &l->across, b->packed, b->scales, b->rows, b->x, D, ADD);
-    if (!m->pre)
-        for (int r = 0; r < b->rows; r++) norm(b->x + (long)r * D, b->x + (long)r * D, D, &l->cross_norm, m->epsilon);
+    }
+    meet(team);
+    ready(m, answers, b->rows, found, 0, b, team);
+    multiply_rows(m, &l->across, b, b->rows, b->x, D, ADD, team);
+    if (!m->pre) norm_rows(m, b, &l->cross_norm, team);
 }
 
-static void through(const Model *m, const Stack *s, const Batch *b) {
+static void through(const Model *m, const Stack *s, const Batch *b, Team team) {
     const int D = m->d_model;
-    for (int r = 0; r < b->rows; r++) {
+    for (int r = begin_of(team, b->rows); r < end_of(team, b->rows); r++) {
         float *x = b->x + (long)r * D;
         const float *piece = s->pieces + (long)b->tokens[r] * D;
         const float *place = s->positions ? s->positions + (long)b->places[r] * D : 0;
@@ -236,11 +268,17 @@ static void through(const Model *m, const Stack *s, const Batch *b) {
         }
         if (s->embedded.gamma) norm(x, x, D, &s->embedded, m->epsilon);
     }
+    meet(team);
     for (int number = 0; number < s->count; number++) {
-        look(m, s, number, b);
-        if (s->cross) look_across(m, s, number, b);
-        feed_forward(m, s->layers + number, b);
+        look(m, s, number, b, team);
+        if (s->cross) look_across(m, s, number, b, team);
+        feed_forward(m, s->layers + number, b, team);
     }
+}
+
+/* a stack's states, ready for the products behind it */
+static void last_norm(const Model *m, const Stack *s, const Batch *b, Team team) {
+    ready(m, b->x, b->rows, m->d_model, s->last.gamma ? &s->last : 0, b, team);
 }
 
 /* a row's `keep` best so far, in order, and the sum of exponentials below its best, of 16 outputs each */
@@ -288,29 +326,36 @@ static void best_of(const Model *m, const Batch *b) {
     for (int r = 0; r < b->rows; r++) b->whole[r] = sums[r].peak + logf(sum(sums[r].total));
 }
 
-/* read one token a row; with `out`, the logits of the next pieces; with `keep`, the best of them */
-void regard_step(const Model *m, const Batch *b) {
+static void step(const void *model, const void *batch, Team team) {
+    const Model *m = model;
+    const Batch *b = batch;
     open_tiles();
-    through(m, &m->decoder, b);
-    if (b->out || b->keep)
-        ready(m, b->x, b->rows, m->d_model, m->decoder.last.gamma ? &m->decoder.last : 0, b->packed, b->scales, b->scores);
-    if (b->keep) best_of(m, b);
-    else if (b->out)
-        product(m->kind, &m->output, b->packed, b->scales, b->rows, b->out, m->output.outputs, PLAIN);
+    through(m, &m->decoder, b, team);
+    if (b->out) {
+        last_norm(m, &m->decoder, b, team);
+        multiply_rows(m, &m->output, b, b->rows, b->out, m->output.outputs, PLAIN, team);
+    }
     close_tiles();
 }
 
-/* read whole sources, their tokens one after another; `out` is what the decoder's layers remember: (layers, R, slot) */
-void regard_encode(const Model *m, const Batch *b) {
+static void encode(const void *model, const void *batch, Team team) {
+    const Model *m = model;
+    const Batch *b = batch;
     open_tiles();
-    through(m, &m->encoder, b);
+    through(m, &m->encoder, b, team);
     const int slot = m->key_heads * (m->key_width + m->value_width) + 16;
-    ready(m, b->x, b->rows, m->d_model, m->encoder.last.gamma ? &m->encoder.last : 0, b->packed, b->scales, b->scores);
+    last_norm(m, &m->encoder, b, team);
     for (int number = 0; number < m->decoder.count; number++)
-        product(m->kind, &m->decoder.layers[number].remember, b->packed, b->scales, b->rows,
-                b->out + (long)number * b->rows * slot, slot, PLAIN);
+        multiply_rows(m, &m->decoder.layers[number].remember, b, b->rows, b->out + (long)number * b->rows * slot, slot,
+                      PLAIN, team);
     close_tiles();
 }
+
+/* read one token a row; with `out`, the logits of the next pieces */
+void regard_step(const Model *m, const Batch *b) { together(step, m, b, b->threads); }
+
+/* read whole sources, their tokens one after another; `out` is what the decoder's layers remember: (layers, R, slot) */
+void regard_encode(const Model *m, const Batch *b) { together(encode, m, b, b->threads); }
 
 /* ask the system for the processor's tiles; answers whether it lends them */
 int32_t regard_start(void) {
@@ -327,9 +372,10 @@ int32_t regard_tile(void) { return TILE; }
 /* a product alone: for the trial that finds the fastest kind here */
 void regard_product(int32_t kind, const Linear *l, const float *x, int64_t rows, int64_t inputs, uint32_t *packed,
                     float *scales, float *out) {
-    Model m = {.kind = kind};
+    const Model m = {.kind = kind};
+    const Batch b = {.packed = packed, .scales = scales};
     open_tiles();
-    ready(&m, x, (int)rows, (int)inputs, 0, packed, scales, 0);
-    product(kind, l, packed, scales, (int)rows, out, l->outputs, PLAIN);
+    ready(&m, x, (int)rows, (int)inputs, 0, &b, ALONE);
+    multiply_rows(&m, l, &b, (int)rows, out, l->outputs, PLAIN, ALONE);
     close_tiles();
 }

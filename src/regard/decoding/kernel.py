@@ -18,8 +18,8 @@ import tempfile
 from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-SOURCE, PRODUCTS = (Path(__file__).with_name(name) for name in ("kernel.c", "products.c"))
-FLAGS = ("-O2", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+SOURCE, PRODUCTS, TEAM = (Path(__file__).with_name(name) for name in ("kernel.c", "products.c", "team.c"))
+FLAGS = ("-O2", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC", "-pthread")
 KINDS = ("float32", "bf16", "int8")
 """as the kernel numbers them"""
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
@@ -80,7 +80,7 @@ class Batch(Structure):
         ("observe", c_void_p), ("seen", c_void_p), ("x", c_void_p), ("wide", c_void_p), ("scores", c_void_p),
         ("packed", c_void_p), ("scales", c_void_p), ("out", c_void_p), ("best", c_void_p), ("whole", c_void_p),
         ("block", c_void_p), ("best_ids", c_void_p), ("room", c_int64), ("rows", c_int32), ("stride", c_int32),
-        ("observed", c_int32), ("widest", c_int32), ("keep", c_int32),
+        ("observed", c_int32), ("widest", c_int32), ("keep", c_int32), ("threads", c_int32), ("span", c_int32),
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def kernel() -> Kernel | None:
 
 def _built(compiler: str) -> Path:
     """The library's file; its name holds what it was made of and for, so that another processor makes its own."""
-    sources = (file.read_text(encoding="utf-8") for file in (SOURCE, PRODUCTS))
+    sources = (file.read_text(encoding="utf-8") for file in (SOURCE, PRODUCTS, TEAM))
     made_of = (*sources, *FLAGS, compiler, platform.machine(), _processor())
     name = f"kernel-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.so"
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

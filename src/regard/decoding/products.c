@@ -265,10 +265,12 @@ static void product_panel(int kind, const Linear *l, int n, const uint32_t *a, c
     else panel_of(INT8, l, n, a, scales, rows, out, width, mode);
 }
 
-/* rows of packed inputs times weights */
+/* rows of packed inputs times this thread's share of the weights' panels */
 static void product(int kind, const Linear *l, const uint32_t *a, const float *scales, int rows, float *out, long width,
-                    int mode) {
-    for (int n = 0; n < l->outputs; n += PANEL) product_panel(kind, l, n, a, scales, rows, out, width, mode);
+                    int mode, Team team) {
+    const int panels = (l->outputs + PANEL - 1) / PANEL;
+    for (int p = begin_of(team, panels); p < end_of(team, panels); p++)
+        product_panel(kind, l, p * PANEL, a, scales, rows, out, width, mode);
 }
 
 /* one row of `n` numbers as the products take it; int8: rounded to 255 steps between minus and plus its largest */
