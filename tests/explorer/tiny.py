@@ -14,15 +14,15 @@ TEXT, TARGET = "the animal didn't cross the street", "je suis étudiant"
 LINES = ["the animal didn't cross the street", "it was too tired and too wide", "je suis étudiant", "a bank, a bank"]
 
 
-def make_run(folder, *, seed=3, **model):
-    """A run folder with random weights."""
+def make_run(folder, *, seed=3, lines=LINES, tokens=None, **model):
+    """A run folder with random weights, whose pieces are those of some lines."""
     sizes = {"d_model": 16, "heads": 4, "d_ff": 24, "encoder_layers": 2, "decoder_layers": 2, "max_length": 200,
              "norm": "post"}  # fmt: skip
-    tokens = {"size": 320} if model.pop("pieces", True) else {"kind": "char"}
     recipe = recipe_from(
-        {"task": "translate", "data": {"train": ["a", "b"]}, "tokens": tokens, "model": {**sizes, **model}}
+        {"task": "translate", "data": {"train": ["a", "b"]}, "tokens": tokens or {"size": 320},
+         "model": {**sizes, **model}}
     )  # fmt: skip
-    tokenizer = train_tokenizer(iter(LINES * 20), recipe.tokens, ["<2fr>", "<2en>"], lambda line: None)
+    tokenizer = train_tokenizer(iter(lines * 20), recipe.tokens, ["<2fr>", "<2en>"], lambda line: None)
     recipe = replace(recipe, model=replace(recipe.model, vocabulary=tokenizer.size))
     torch.manual_seed(seed)
     built = build_model(recipe.model)

@@ -15,6 +15,8 @@ import { looking, partNames, pointed } from "./selection.js";
 /** links drawn at once, at most: more would be felt and not a picture */
 const MOST_LINKS = 6000;
 const LEVELS = 8;
+/** of a column, where its number stands: no bar goes there */
+const AMOUNT = 38;
 
 /** The view. */
 export class HeadsView {
@@ -148,7 +150,7 @@ export class HeadsView {
         this.pen.fillStyle = css(headColour(theme, this.heads[place].head), theme.dark ? 0.42 : 0.3);
         this.pen.beginPath();
         for (let token = first; token < last; token++) {
-          const long = values[token] * column;
+          const long = values[token] * (column - AMOUNT);
           if (long < 0.4) continue;
           const y = token * rowHeight - scroll + 2 + place * thick;
           const x = side === "col" ? width - column : column - long;

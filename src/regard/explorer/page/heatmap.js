@@ -2,6 +2,7 @@
 
 import { pooled } from "./attention.js";
 import { FONT, fitted, onResize, picture, prepare } from "./canvas.js";
+import { walkCells } from "./cells.js";
 import { css } from "./colour.js";
 import { el } from "./dom.js";
 import { hideTip, showTip } from "./tip.js";
@@ -32,16 +33,15 @@ export class HeatMap {
     const { canvas, pen } = picture("heat");
     this.canvas = canvas;
     this.pen = pen;
-    canvas.removeAttribute("aria-hidden");
-    canvas.setAttribute("role", "img");
     this.element = el("div", { class: "heat-frame" }, canvas);
     /** @type {Heat | null} */
     this.heat = null;
     this.shape = { left: 0, top: 0, wide: 1, high: 1 };
     canvas.addEventListener("pointermove", (event) => this.point(event));
-    canvas.addEventListener("pointerleave", () => {
-      hideTip();
-      this.options.hover?.(-1, -1);
+    canvas.addEventListener("pointerleave", () => this.leave());
+    walkCells(this.element, {
+      rows: () => Math.min(this.heat?.until ?? Infinity, this.heat?.matrix.rows ?? 0), cols: () => this.heat?.matrix.cols ?? 0,
+      tell: (row, col) => this.tell(row, col), leave: () => this.leave(),
     });
     onResize(this.element, () => this.draw());
   }
@@ -49,7 +49,7 @@ export class HeatMap {
   /** @param {Heat} heat */
   show(heat) {
     this.heat = heat;
-    this.canvas.setAttribute("aria-label", heat.label);
+    this.element.setAttribute("aria-label", `${heat.label}. Arrow keys go from cell to cell.`);
     this.draw();
   }
 
@@ -131,13 +131,23 @@ export class HeatMap {
     const box = this.canvas.getBoundingClientRect();
     const row = Math.floor((event.clientY - box.top - shape.top) / shape.high);
     const col = Math.floor((event.clientX - box.left - shape.left) / shape.wide);
-    const { matrix, rows, cols, until = matrix.rows } = heat;
-    if (row < 0 || col < 0 || row >= until || col >= matrix.cols) {
-      hideTip();
-      this.options.hover?.(-1, -1);
-      return;
-    }
-    showTip(event, [heat.text(matrix.values[row * matrix.cols + col]), `${rows[row] ?? row} → ${cols[col] ?? col}`]);
+    const { matrix, until = matrix.rows } = heat;
+    if (row < 0 || col < 0 || row >= until || col >= matrix.cols) this.leave();
+    else this.tell(row, col, event);
+  }
+
+  /** @param {number} row @param {number} col @param {{clientX: number, clientY: number}} [place] none: at the cell */
+  tell(row, col, place) {
+    const { left, top, wide, high } = this.shape;
+    const { matrix, rows, cols, text } = /** @type {Heat} */ (this.heat);
+    const box = this.canvas.getBoundingClientRect();
+    const cell = { clientX: box.left + left + (col + 0.5) * wide, clientY: box.top + top + (row + 0.5) * high };
+    showTip(place ?? cell, [text(matrix.values[row * matrix.cols + col]), `${rows[row] ?? row} → ${cols[col] ?? col}`]);
     this.options.hover?.(row, col);
+  }
+
+  leave() {
+    hideTip();
+    this.options.hover?.(-1, -1);
   }
 }

@@ -12,7 +12,7 @@ let tip = null;
  */
 export function showTip(event, lines) {
   if (!tip) {
-    tip = el("div", { class: "tip", role: "tooltip" });
+    tip = el("div", { class: "tip", role: "status" }); // so that it is heard too, where the keyboard walks
     document.body.append(tip);
   }
   tip.replaceChildren(...lines.map((line, place) => el(place ? "span" : "b", { dir: "auto" }, line)));

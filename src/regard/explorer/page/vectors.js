@@ -1,6 +1,7 @@
 /** Vectors as strips of colour, one below another in one picture; the pointer tells each value. */
 
 import { FONT, fitted, onResize, picture, prepare, strip } from "./canvas.js";
+import { walkCells } from "./cells.js";
 import { css, diverging } from "./colour.js";
 import { el } from "./dom.js";
 import { largest, lengthOf, valueText } from "./numbers.js";
@@ -29,15 +30,17 @@ export class VectorTable {
     const { canvas, pen } = picture("vectors");
     this.canvas = canvas;
     this.pen = pen;
-    canvas.removeAttribute("aria-hidden");
-    canvas.setAttribute("role", "img");
     this.element = el("div", { class: "vector-table" }, canvas);
-    /** @type {VectorLine[]} */
+    /** @type {(VectorLine & {from: number})[]} */
     this.lines = [];
     this.digits = 3;
     this.most = 1;
     canvas.addEventListener("pointermove", (event) => this.point(event));
     canvas.addEventListener("pointerleave", hideTip);
+    walkCells(this.element, {
+      rows: () => this.lines.length, cols: (row) => this.lines[row].values.length, leave: hideTip,
+      tell: (row, col) => this.tell(row, col),
+    });
     onResize(this.element, () => this.draw());
   }
 
@@ -57,12 +60,11 @@ export class VectorTable {
       }));
     });
     const first = lines[0];
-    this.canvas.setAttribute(
-      "aria-label",
+    const what =
       lines.length === 1
         ? `${first.label || "vector"}: ${first.values.length} values, length ${valueText(lengthOf(first.values), 2)}`
-        : `${lines.length} vectors of ${first?.values.length ?? 0} values: ${lines.slice(0, 12).map((line) => line.label).join(", ")}`,
-    );
+        : `${lines.length} vectors of ${first?.values.length ?? 0} values: ${lines.slice(0, 12).map((line) => line.label).join(", ")}`;
+    this.element.setAttribute("aria-label", `${what}. Arrow keys go from value to value.`);
     this.draw();
   }
 
@@ -109,12 +111,19 @@ export class VectorTable {
   point(event) {
     if (!this.shape) return;
     const box = this.canvas.getBoundingClientRect();
-    const line = this.lines[Math.floor((event.clientY - box.top) / (LINE + 3))];
+    const row = Math.floor((event.clientY - box.top) / (LINE + 3));
     const place = Math.floor(((event.clientX - box.left - this.shape.left) / this.shape.wide) * this.shape.cells);
-    if (!line || place < 0 || place >= line.values.length) hideTip();
-    else {
-      const from = /** @type {any} */ (line).from;
-      showTip(event, [valueText(line.values[place], this.digits), `value ${from + place}${line.label ? ` of ${line.label}` : ""}`]);
-    }
+    if (!this.lines[row] || place < 0 || place >= this.lines[row].values.length) hideTip();
+    else this.tell(row, place, event);
+  }
+
+  /** @param {number} row @param {number} place @param {{clientX: number, clientY: number}} [at] none: at the value */
+  tell(row, place, at) {
+    if (!this.shape) return;
+    const { left, wide, cells } = this.shape;
+    const { values, from, label } = this.lines[row];
+    const box = this.canvas.getBoundingClientRect();
+    const cell = { clientX: box.left + left + ((place + 0.5) * wide) / cells, clientY: box.top + (row + 0.5) * (LINE + 3) };
+    showTip(at ?? cell, [valueText(values[place], this.digits), `value ${from + place}${label ? ` of ${label}` : ""}`]);
   }
 }
