@@ -107,7 +107,7 @@ def test_the_run_is_told(run):
     words = [word for word in page.words if word.strip()]
     assert "finished" in words
     assert words[words.index("kept") + 1 :].count("12") == 2  # pairs: of the set, and of the whole
-    assert "Layer 2, head 2" in words
+    assert "Layer 1, head 1" in words
     assert "float32" in words
 
 

@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.minutes <= 0:
         raise InputError(f"--minutes = {arguments.minutes}: must be above 0")
     from regard.demo.course import run_demo
+    from regard.demo.page import outcome_section
     from regard.explorer.live import serve
     from regard.explorer.pages import write_page
     from regard.explorer.report import write_report
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         screen.say("stopped and saved; the same command goes on")
         return 130
     print(described(outcome))
-    print(f"\nThe report of this run: {write_report(folder).resolve()}")
+    print(f"\nThe report of this run: {write_report(folder, outcome_section(outcome)).resolve()}")
     run, questions, state = load(folder), lecture_questions(), place_of(outcome.found.head)
     print(f"What its heads look at:  {write_page(run, questions, folder / PAGE, state=state).resolve()}")
     seen = sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
@@ -79,27 +80,32 @@ def place_of(head: "Head") -> dict[str, str]:
 
 def described(outcome: "Outcome") -> str:
     """The outcome as text for a terminal."""
-    names = {"en-fr": "English to French", "fr-en": "French to English", "en-tr": "English to Turkish", "all": "all"}
+    from regard.demo.course import DIRECTIONS_NAMED, where_of
+
     lines = ["", "Held-out combinations translated word for word:"]
-    lines += [f"  {names[direction]:<19} {share:6.1%}" for direction, share in outcome.exact.items()]
+    lines += [
+        f"  {DIRECTIONS_NAMED[direction]:<19} {share:6.1%} of {outcome.tested[direction]:,}"
+        for direction, share in outcome.exact.items()
+    ]
     lines += ["", "The lectures' sentences:"]
-    for pair, made in outcome.lectures:
-        lines += [f"  {pair.source}", f"    {made}" + ("" if made == pair.target else f"   (should be: {pair.target})")]
+    width = max(len(pair.source) for pair, _ in outcome.lectures)
+    for direction in dict.fromkeys(pair.direction for pair, _ in outcome.lectures):
+        lines.append(f"  {DIRECTIONS_NAMED[direction]}")
+        for pair, made in outcome.lectures:
+            if pair.direction == direction:
+                wrong = "" if made == pair.target else f"   (should be: {pair.target})"
+                lines.append(f"    {pair.source:<{width}}  {made}{wrong}")
     found = outcome.found
-    part, layer, head = found.head
-    place = (
-        "the encoder, where it is read" if part == "encoder.self" else "the decoder, where il or elle is chosen for it"
-    )
     as_animal, as_place = found.means
     lines += [
         "",
-        f'The head in which "it" looks most at what it stands for: head {head} of layer {layer} (counted from 0)',
-        f"in {place}. Mean weights in held-out sentences:",
+        f"The head in which “it” looks most at what it stands for: {where_of(found.head)}.",
+        f"In {found.right:.0%} of {found.sentences} held-out sentences that noun outweighs the other. Mean weights:",
         "                             the animal  the place  the adjective",
-        f'  where "it" is the animal  {as_animal[0]:11.2f} {as_animal[1]:10.2f} {as_animal[2]:14.2f}',
-        f'  where "it" is the place   {as_place[0]:11.2f} {as_place[1]:10.2f} {as_place[2]:14.2f}',
+        f"  where “it” is the animal  {as_animal[0]:11.2f} {as_animal[1]:10.2f} {as_animal[2]:14.2f}",
+        f"  where “it” is the place   {as_place[0]:11.2f} {as_place[1]:10.2f} {as_place[2]:14.2f}",
     ]
     for text, row in outcome.rows:
         lines += ["", f"  {text}"]
         lines += [f"    {word:>10} {weight:5.2f} {'█' * round(40 * weight)}" for word, weight in row if weight >= 0.005]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"All of it took {outcome.seconds / 60:.1f} minutes."])

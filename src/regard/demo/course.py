@@ -1,6 +1,8 @@
 """The demonstration's course: write a corpus, train on it, score what was held out, find the head that reads "it"."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +24,9 @@ WIDE = "The animal didn't cross the street because it was too wide."
 REFERENCES = 100
 """held-out sentences by which the head is found"""
 
-Say = Callable[[str], None]
+DIRECTIONS_NAMED = {
+    "en-fr": "English to French", "fr-en": "French to English", "en-tr": "English to Turkish", "all": "all",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,8 @@ class Found:
     """The head in which "it" looks at what it stands for, by the weights that it gives in held-out sentences."""
 
     head: Head
+    sentences: int
+    """how many those are"""
     right: float
     """share of the sentences in which the antecedent gets more weight than the other noun"""
     means: tuple[tuple[float, float, float], ...]
@@ -41,12 +47,16 @@ class Outcome:
     """What the demonstration came to."""
 
     exact: dict[str, float]
-    """for each direction the share of held-out sentences translated word for word"""
+    """for each direction, and for all, the share of held-out sentences translated word for word"""
+    tested: dict[str, int]
+    """how many those sentences are"""
     lectures: tuple[tuple[Pair, str], ...]
     """the lectures' sentences and what the model made of them"""
     found: Found
     rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
     """of both sentences, what "it" looks at in that head: words and weights"""
+    seconds: float
+    """that all of it took"""
 
 
 def tag_of(direction: str) -> str:
@@ -84,6 +94,7 @@ def write_text(folder: Path, texts: Corpus) -> None:
 
 def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | None:
     """All of it; none if the user stopped it on the way."""
+    began = time.monotonic()
     texts = corpus()
     write_text(folder, texts)
     watcher.say(f"corpus: {len(texts.train):,} pairs of sentences in three directions, and held-out ones")
@@ -92,11 +103,14 @@ def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | Non
         return None
     run = load(folder)
     found = find_head(run)
+    counts = Counter(pair.direction for pair in texts.test)
     return Outcome(
         exact=exact_share(run, texts.test),
+        tested={**counts, "all": counts.total()},
         lectures=tuple((pair, _translated(run, pair)) for pair in LECTURE_SENTENCES),
         found=found,
         rows=tuple((text, it_row(run, text, found.head)) for text in (TIRED, WIDE)),
+        seconds=time.monotonic() - began,
     )
 
 
@@ -135,17 +149,30 @@ def find_head(run: Run) -> Found:
             seen.setdefault(head, []).append((is_animal, weights[animal], weights[place], weights[-2]))
 
     def margin(head: Head) -> float:
-        """How much more weight the antecedent gets than the other noun, over all sentences."""
-        return sum((a - p) if is_animal else (p - a) for is_animal, a, p, _ in seen[head])
+        """How much more weight the antecedent gets than the other noun, where "it" is that of the two it does worse."""
+        kinds = ([a - p for is_animal, a, p, _ in seen[head] if is_animal],
+                 [p - a for is_animal, a, p, _ in seen[head] if not is_animal])  # fmt: skip
+        return min(sum(kind) / len(kind) for kind in kinds)
 
     best = max(seen, key=margin)
     rows = seen[best]
     kinds = [[row[1:] for row in rows if row[0] is kind] for kind in (True, False)]
     return Found(
         head=best,
+        sentences=len(several),
         right=sum((a > p) if is_animal else (p > a) for is_animal, a, p, _ in rows) / len(rows),
         means=tuple((_mean(kind, 0), _mean(kind, 1), _mean(kind, 2)) for kind in kinds),
     )
+
+
+def where_of(head: Head) -> str:
+    """A head's place in words."""
+    part, layer, number = head
+    side = (
+        "the encoder, where “it” is read" if part == "encoder.self"
+        else "the decoder, where il or elle is chosen for “it”"
+    )  # fmt: skip
+    return f"head {number} of layer {layer} (counted from 0) in {side}"
 
 
 def _mean(rows: list[tuple[float, float, float]], column: int) -> float:

@@ -27,22 +27,23 @@ MOST_VALIDATIONS = 40
 """rows of their table; of more, some from all over the run"""
 
 
-def write_report(folder: Path) -> Path:
-    """Write the run's `report.html`, or write it anew; answers with the file."""
+def write_report(folder: Path, first: Html | None = None) -> Path:
+    """Write the run's `report.html`, or write it anew; answers with the file. `first` goes before the other parts."""
     if not (folder / RECIPE).is_file():
         raise InputError(f"{folder}: not a run folder, it has no {RECIPE}")
     path = folder / REPORT
-    write_whole(path, _page(folder).encode())
+    write_whole(path, _page(folder, first).encode())
     return path
 
 
-def _page(folder: Path) -> str:
+def _page(folder: Path, first: Html | None) -> str:
     """The whole page."""
     recipe, history, manifest = read_recipe(folder / RECIPE), read_history(folder), read_manifest(folder)
     lengths = mean_lengths(recipe, manifest)
     run = load(folder) if (folder / WEIGHTS).is_file() else None
     name = folder.resolve().name
     sections = [
+        *([first] if first else []),
         _curves_section(recipe, history),
         _scores_section(recipe, history),
         *_model_sections(run),

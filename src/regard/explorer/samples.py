@@ -90,16 +90,16 @@ def attention_section(run: Run, samples: Samples) -> Html:
     for layer in shown:
         weights = trace[f"decoder.cross.{layer}.weights"][0]
         maps = [
-            heat_map(f"Layer {layer + 1}, head {head + 1}", weights[head, : len(written)].tolist(), written, read)
+            heat_map(f"Layer {layer}, head {head}", weights[head, : len(written)].tolist(), written, read)
             for head in range(heads)
         ]
-        title = element("summary", f"Decoder layer {layer + 1} of {layers}")
+        title = element("summary", f"Decoder layer {layer}")
         opened = {"open": "open"} if layer == shown[-1] else {}
         blocks.append(element("details", title, element("div", *maps, class_="heads"), **opened))
     note = (
         "Cross-attention: each row is the piece that the decoder has just read, each column a piece of the source, and "
         "the stronger a cell's colour, the more the decoder looks there while it chooses the next piece. A row adds up "
-        "to 1; what is below 0.05 stays empty."
+        "to 1; what is below 0.05 stays empty. Layers and heads are counted from 0, as in the explorer."
     )
     if len(shown) < layers:
         note += f" Of {layers} layers the last {len(shown)} are shown."
