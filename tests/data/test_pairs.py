@@ -140,6 +140,21 @@ def test_each_line_may_have_its_own_tag(tokenizer: Tokenizer, tmp_path: Path) ->
         PairStore.open(config, tokenizer, folder=tmp_path / "data")
 
 
+def test_a_sets_own_tag_goes_before_the_field(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Parallel files beside a table with a column of tags were once refused, though their set had a tag."""
+    table, source, target = tmp_path / "a.tsv", tmp_path / "a.en", tmp_path / "a.fr"
+    table.write_text("the house\tev\t<2tr>\n", encoding="utf-8")
+    source.write_text("the day\n", encoding="utf-8")
+    target.write_text("le jour\n", encoding="utf-8")
+    config = DataConfig(
+        train=(str(table),), tag_field="3", sets=(DataSet(files=(str(source), str(target)), tag="<2fr>"),)
+    )
+    store = PairStore.open(config, tokenizer, folder=tmp_path / "data")
+    assert [int(store.source[row][0]) for row in range(2)] == [tokenizer.tag_id("<2tr>"), tokenizer.tag_id("<2fr>")]
+    with pytest.raises(InputError, match=r"data.tag = '<2fr>' and data.tag_field = '3': state one of them"):
+        DataConfig(tag="<2fr>", tag_field="3")
+
+
 def test_lower_case_reaches_the_filters_too(corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path) -> None:
     config = DataConfig(train=corpus(pairs=[("Ev", "THE House"), ("eV", "the house")]), drop_duplicates=True)
     assert len(PairStore.open(config, tokenizer, folder=tmp_path / "data")) == 2

@@ -92,6 +92,11 @@ class DataConfig:
             raise InputError(f"data.max_ratio = {self.max_ratio}: must be 1 or more")
         if not 0 <= self.valid_share < 1:
             raise InputError(f"data.valid_share = {self.valid_share}: must be at least 0 and below 1")
+        if self.tag is not None and self.tag_field is not None:
+            raise InputError(
+                f"data.tag = {self.tag!r} and data.tag_field = {self.tag_field!r}: state one of them; "
+                "each of data.sets may have a tag of its own"
+            )
         if len(set(self.labels)) < len(self.labels):
             twice = next(label for label in self.labels if self.labels.count(label) > 1)
             raise InputError(f"data.labels: {twice!r} stands twice")

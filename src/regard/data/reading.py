@@ -18,9 +18,13 @@ _NEWS = 1_000_000
 
 
 def text_pairs(config: DataConfig, files: Sequence[str | Path], *, tag: str | None = None) -> Iterator[TextPair]:
-    """The pairs of some files, read as the recipe says; for training, validation and test text alike."""
+    """The pairs of some files, read as the recipe says; for training, validation and test text alike.
+
+    A set's own tag goes before the field that holds each row's.
+    """
+    tag_field = config.tag_field if tag is None else None
     pairs = read_pairs(
-        files, source_field=config.source_field, target_field=config.target_field, tag_field=config.tag_field, tag=tag
+        files, source_field=config.source_field, target_field=config.target_field, tag_field=tag_field, tag=tag
     )
     if not config.lowercase:
         return pairs
