@@ -61,6 +61,7 @@ def test_what_one_view_chooses_the_others_show(screen, file_page):
     shown = screen().open(file_page)
     shown.click(".strip [data-value='decoder.cross']")
     shown.click("[aria-label=Layer] [data-value='1']")
+    shown.click(".quiet:text-is('all')")
     shown.click(".chip >> nth=3")
     shown.click(".tokens.row .token >> nth=2")
     token = shown.text(".tokens.row .chosen .text")

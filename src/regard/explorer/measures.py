@@ -5,6 +5,7 @@ from torch import Tensor
 
 from regard.explorer.arrays import Plain, short
 from regard.explorer.looks import Look, PartShape
+from regard.explorer.opening import opening
 
 NAMES: tuple[tuple[str, str, str, str], ...] = (
     ("entropy", "entropy", "bits", "how spread out the weights of a row are: 0 is one key, 3 is as if over eight"),
@@ -28,7 +29,7 @@ def measures(look: Look) -> Plain:
                 numbers = {name: None if value is None else short(float(value[head])) for name, value in found.items()}
                 heads.append({"part": shape.part, "layer": layer, "head": head, **numbers})
     names = [{"name": name, "title": title, "unit": unit, "says": says} for name, title, unit, says in NAMES]
-    return {"heads": heads, "names": names}
+    return {"heads": heads, "names": names, "opening": opening(look)}
 
 
 def measured(weights_HTS: Tensor, shape: PartShape) -> dict[str, Tensor | None]:

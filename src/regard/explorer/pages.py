@@ -16,6 +16,7 @@ from regard.explorer.document import file_document, in_a_frame, page_size
 from regard.explorer.filling import filled
 from regard.explorer.holders import Holder
 from regard.explorer.looks import Question
+from regard.explorer.opening import opened
 from regard.explorer.payload import payload_of
 from regard.explorer.studio import Studio
 from regard.tasks.run import Run
@@ -65,16 +66,17 @@ def page_document(
     if not items:
         raise InputError("texts: is empty; name at least one")
     _check(items)
+    begin = opened(start, items[0].section("measures")[0]["opening"])
     pack = Pack()
     for holder in items:
-        _complete(holder, studio, start)
+        _complete(holder, studio, begin)
     whole = studio.map([holder.id for holder in items if holder.facts["run"] == 0])
     room = (ROOM - page_size()) // len(items)
     payload = payload_of(
         studio, live=False, state=start, frame=frame,
         runs=[holder.packed(pack, sections=["positions"], arrays=_all) for holder in studio.runs],
         token_map=whole.packed(pack, sections=(), arrays=_all),
-        items=[filled(holder, pack, start, room=room) for holder in items],
+        items=[filled(holder, pack, begin, room=room) for holder in items],
     )  # fmt: skip
     return file_document(payload, pack.text())
 

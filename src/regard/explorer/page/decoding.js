@@ -143,7 +143,8 @@ export class DecodingView {
     const part = cross ?? item.parts[0];
     const layer = cross ? (this.decoding.alignment?.layer ?? part.layers - 1) : part.layers - 1;
     const row = this.decoding.steps[this.t ?? 0].known - 1;
-    const heads = Array.from({ length: part.heads }, (_, head) => head).filter((head) => !store.state.heads.length || store.state.heads.includes(head));
+    const chosen = store.state.part === part.part ? store.state.heads : []; // those of another kind of attention are others
+    const heads = Array.from({ length: part.heads }, (_, head) => head).filter((head) => !chosen.length || chosen.includes(head));
     const found = heads.flatMap((head) => {
       const matrix = matrixOf(item, part, layer, head, false);
       return matrix ? [{ head, values: matrix.values.subarray(row * matrix.cols, (row + 1) * matrix.cols) }] : [];

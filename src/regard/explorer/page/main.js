@@ -246,9 +246,13 @@ async function start() {
     const { text, target, tag } = store.state;
     const asked = data.live ? (text ? [{ text, target: target || null, tag: tag || null }] : data.asks) : [];
     page = new Page(root, data, store);
-    if (!asked.length) page.draw();
+    if (!asked.length) {
+      store.open(data.items[0]?.section("measures")?.opening);
+      page.draw();
+    }
     for (const one of asked) {
       data.items.push(await data.look(one));
+      store.open(data.items[0].section("measures")?.opening);
       page.draw();
     }
   } catch (reason) {

@@ -35,6 +35,9 @@ const START = {
   theme: "auto", text: "", target: "", tag: "",
 };
 
+/** who says one of these has said where to begin */
+const PLACES = /** @type {const} */ (["part", "layer", "heads", "head", "row", "col"]);
+
 /**
  * The state that a URL's hash tells; what it does not tell, or tells wrongly, is as `defaults` say.
  * @param {string} hash
@@ -108,10 +111,23 @@ export class Store {
     /** @type {Set<() => void>} */
     this.onHover = new Set();
     this.due = { state: false, hover: false };
+    this.opened = false;
     window.addEventListener("hashchange", () => {
       this.state = readState(location.hash, this.defaults);
       this.tell("state");
     });
+  }
+
+  /**
+   * Begin there, if neither the address nor the payload says where.
+   * @param {{part: string, layer: number, head: number, row: number} | null | undefined} place
+   */
+  open(place) {
+    const said = PLACES.some((name) => written(this.state[name]) !== written(START[name]));
+    if (!place || said || this.opened) return;
+    this.defaults = { ...this.defaults, ...place, heads: [place.head] };
+    this.state = readState(location.hash, this.defaults);
+    this.opened = true;
   }
 
   /**
