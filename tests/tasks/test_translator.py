@@ -61,7 +61,7 @@ def test_order_is_kept_in_batches_of_any_size(beam, run):
 
 def test_of_nothing_nothing_is_made(run, monkeypatch):
     """An empty text was once given to the model, which made a sentence of it."""
-    monkeypatch.setattr(translator, "search", lambda *given: [])
+    monkeypatch.setattr(translator, "search", lambda *given, **more: [])
     for text in ("", " ", "\t\n"):
         answer = run.translate(text)
         assert (answer.text, answer.tokens, answer.ended, answer.score) == ("", (), True, 0.0)
@@ -112,7 +112,7 @@ def test_standard_input_that_is_not_utf8_is_named_by_its_line(folder):
     answer = translated(folder(), b"the cat\n\nd\xe9j\xe0 vu\nthe dog\n")
     assert answer.returncode == 2
     said = "regard: standard input, line 3: not UTF-8 (byte 0xE9 at place 2); convert it (such as: iconv -f LATIN1"
-    assert answer.stderr.decode().startswith(said)
+    assert said in answer.stderr.decode().splitlines()[-1]
 
 
 def test_files_and_their_faults(folder, tmp_path, capsys, run):

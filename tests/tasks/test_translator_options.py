@@ -14,6 +14,7 @@ import regard
 from regard import DecodingConfig, Wanted
 from regard.cli import main
 from regard.config import recipe_from
+from regard.decoding.kernel import kernel
 from regard.errors import InputError
 from regard.models import build_model
 from regard.nn import Trace
@@ -45,7 +46,7 @@ def folder(tmp_path_factory):
                 "task": "translate",
                 "tokens": {"kind": kind},
                 "model": values,
-                "decoding": {"beam": 3, **decoding},
+                "decoding": {"beam": 3, "precision": "float32", **decoding},
             }
             tokenizer = train_tokenizer([LINES], recipe_from(plain).tokens, [])
             recipe = recipe_from({**plain, "model": {**values, "vocabulary": tokenizer.size}})
@@ -88,6 +89,27 @@ def test_scores_are_those_of_the_text_scored(run):
         if len(logps) == len(answer.tokens) + 1:  # its text is cut into the same pieces again
             assert sum(logps) == pytest.approx(answer.logp, abs=1e-4)
             assert answer.score == pytest.approx(answer.logp / len(logps), abs=1e-5)
+
+
+def test_precision_and_workers(run, folder, capsys, tmp_path):
+    """In each precision its own answers, from any number of workers; changed weights are packed anew."""
+    lines = tmp_path / "in.txt"
+    lines.write_text("".join(f"{text}\n" for text in TEXTS * 5), encoding="utf-8")
+    for precision in ("float32", "bf16", "int8"):
+        expected = run.translate(list(TEXTS) * 5, decoding=replace(run.recipe.decoding, precision=precision))
+        for workers in ("1", "3"):
+            command = ["translate", folder(), str(lines), "--precision", precision, "--workers", workers]
+            assert main(command) == 0
+            told = capsys.readouterr()
+            assert told.out == "".join(f"{answer.text}\n" for answer in expected)
+            if kernel() is not None:
+                assert told.err == f"regard: precision: {precision}, as asked\n"
+    assert main(["translate", folder(), str(lines), "--workers", "0"]) == 2
+    mine = regard.load(folder())
+    before = mine.translate(TEXTS[3])
+    with torch.no_grad():
+        mine.model.target_pieces.weight.mul_(-1)
+    assert mine.translate(TEXTS[3]) != before
 
 
 def test_alignments_are_the_trace_of_the_translation(run):
@@ -214,7 +236,7 @@ def _all_samples(run, drawing):
 
     held = []
     kept = translator.search
-    translator.search = lambda *given: held.append(kept(*given)) or held[-1]
+    translator.search = lambda *given, **more: held.append(kept(*given, **more)) or held[-1]
     try:
         run.translate(TEXTS[0], nbest=12, decoding=drawing)
     finally:

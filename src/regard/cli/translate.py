@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where the translations go; without it standard output")
     parser.add_argument("--tag", metavar="TAG", help="for a model of several directions, such as <2tr>")
     parser.add_argument("--ensemble", metavar="RUN", nargs="+", default=[], help="runs that write together with it")
+    parser.add_argument(
+        "--workers", type=int, metavar="INT", help="threads that translate side by side; without it one a processor"
+    )
     told = parser.add_argument_group("what is told")
     told.add_argument("--nbest", type=int, metavar="INT", default=1, help="translations of each line")
     told.add_argument("--alignments", action="store_true", help="which words of the source each word comes from")
@@ -68,9 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = _wanted(arguments)
     opened = load(arguments.run)
     decoding = _decoding(opened, arguments)
-    translator = opened.ensemble([load(other) for other in arguments.ensemble])
+    translator = opened.ensemble([load(other) for other in arguments.ensemble], workers=_workers(arguments))
     where = arguments.file or "standard input"
     notes = _Notes()
+    notes.say(f"regard: precision: {translator.writer(decoding)[1]}")
     with ExitStack() as stack:
         target = stack.enter_context(open(arguments.output, "w", encoding="utf-8")) if arguments.output else sys.stdout
         done = 0
@@ -163,6 +167,15 @@ def _wanted(arguments: argparse.Namespace) -> "Wanted":
         keep=tuple(arguments.keep), markup=arguments.keep_markup, split=arguments.split,
         glossary=_glossary(arguments.glossary) if arguments.glossary else {},
     )  # fmt: skip
+
+
+def _workers(arguments: argparse.Namespace) -> int | None:
+    from regard.errors import InputError
+
+    if arguments.workers is not None and arguments.workers < 1:
+        raise InputError(f"--workers = {arguments.workers}: must be 1 or more")
+    workers: int | None = arguments.workers
+    return workers
 
 
 def _decoding(opened: "Run", arguments: argparse.Namespace) -> "DecodingConfig":

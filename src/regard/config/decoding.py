@@ -58,6 +58,9 @@ class DecodingConfig:
     """the unknown piece: written as it is, never written, or replaced by the source word that it looks at"""
     alignment_heads: tuple[str, ...] = ()
     """heads of cross-attention that align, each LAYER.HEAD; none: those that tell most about the training text"""
+    precision: Literal["auto", "float32", "bf16", "int8"] = "auto"
+    """what products are computed in on a processor: auto is bf16 where it has instructions for it, else int8, else
+    float32; a GPU and what the compiled kernel does not know take the model's own"""
     batch_rows: int = 320
     """most hypotheses that are written together"""
     batch_tokens: int = 8192

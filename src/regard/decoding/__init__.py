@@ -7,7 +7,7 @@
 model. docs/decoding.md defines every option.
 """
 
-from regard.decoding.chosen import step_model
+from regard.decoding.chosen import choose_steps, step_model
 from regard.decoding.ensemble import Ensemble
 from regard.decoding.forced import Forced, Given, force
 from regard.decoding.request import Found, Hypothesis, Request, Search
@@ -17,6 +17,6 @@ from regard.decoding.tree import Candidate, Fate, SearchTree
 
 __all__ = [
     "Candidate", "CrossHead", "Ensemble", "Fate", "Forced", "Found", "Given", "Hypothesis", "PlainModel", "PlainSteps",
-    "Request", "Search", "SearchTree", "StepModel", "Steps", "force", "search", "search_stream",
+    "Request", "Search", "SearchTree", "StepModel", "Steps", "choose_steps", "force", "search", "search_stream",
     "step_model",
 ]  # fmt: skip

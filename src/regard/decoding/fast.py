@@ -71,10 +71,11 @@ class FastModel:
         return steps
 
 
-class _Work:
+class Work:
     """Memory for the numbers between a call's products, taken anew only to grow."""
 
     def __init__(self) -> None:
+        self.batch = native.Batch()
         self._taken: dict[str, Tensor] = {}
 
     def take(self, name: str, *shape: int) -> Tensor:
@@ -84,6 +85,21 @@ class _Work:
         if held is None or held.numel() < size:
             held = self._taken[name] = torch.empty(size + size // 4)
         return held[:size].view(shape)
+
+    def prepare(self, owner: "FastModel", tokens: Ints, places: Ints, longest: int) -> native.Batch:
+        """A call's rows, and memory for its numbers; `longest` is what a row looks at, at most."""
+        packed, batch, rows = owner.packed, self.batch, len(tokens)
+        batch.tokens, batch.places, batch.rows = tokens.ctypes.data, places.ctypes.data, rows
+        in_attention, in_tile = packed.wide
+        tile = min(rows, owner.kernel.tile)
+        batch.x = self.take("x", rows, packed.config.d_model).data_ptr()
+        batch.wide = self.take("wide", max(rows * in_attention, tile * in_tile)).data_ptr()
+        batch.threads = owner.threads if rows * owner.weights > ALONE else 1
+        batch.span = max(longest + 32, packed.words)
+        batch.scores = self.take("scores", batch.threads, batch.span).data_ptr()
+        batch.packed = self.take("packed", -(-rows // BLOCK) * BLOCK, packed.words).data_ptr()
+        batch.scales = self.take("scales", rows).data_ptr()
+        return batch
 
 
 class FastSteps:
@@ -105,8 +121,7 @@ class FastSteps:
         self.memory: Longs = np.zeros((3, sentences), dtype=np.int64)
         """each sentence's source: address, pieces, distance of layers"""
         self.held: list[Tensor] = []
-        self.work = _Work()
-        self.batch = native.Batch()
+        self.work = Work()
         self.seen: Tensor | None = None
         self._heads: Ints = np.array(observe, dtype=np.int32).reshape(-1, 2)
 
@@ -174,7 +189,7 @@ class FastSteps:
         places = np.arange(len(tokens), dtype=np.int32) - np.repeat(first, lengths)
         layers, slot = self.packed.config.decoder_layers, self.packed.slot
         memory = torch.empty(layers, len(tokens), slot)
-        batch = self._prepare(tokens, places, int(lengths.max()))
+        batch = self.work.prepare(self.owner, tokens, places, int(lengths.max()))
         starts, counts = np.repeat(first, lengths), np.repeat(lengths, lengths)
         batch.slots, batch.first, batch.counts = None, starts.ctypes.data, counts.ctypes.data
         batch.cache, batch.out = self.work.take("keys", len(tokens), slot).data_ptr(), memory.data_ptr()
@@ -201,7 +216,7 @@ class FastSteps:
         config = self.packed.config
         at_most(int(places.max()) + 1, config)
         widest = int(memory[1].max(initial=0))
-        batch = self._prepare(tokens, places, max(widest, rows.shape[1]))
+        batch = self.work.prepare(self.owner, tokens, places, max(widest, rows.shape[1]))
         batch.slots, batch.stride = rows.ctypes.data, rows.shape[1]
         batch.cache, batch.room = self.cache.data_ptr(), self.cache.shape[1]
         addresses, pieces, layers = memory[0].copy(), memory[1].astype(np.int32), memory[2].copy()
@@ -213,21 +228,6 @@ class FastSteps:
             self.seen = torch.zeros(len(tokens), len(self._heads), widest)
             batch.seen, batch.observe, batch.widest = self.seen.data_ptr(), self._heads.ctypes.data, widest
         self.kernel.step(byref(self.packed.form), byref(batch))
-
-    def _prepare(self, tokens: Ints, places: Ints, longest: int) -> native.Batch:
-        """The call's rows, and memory for its numbers."""
-        packed, batch, rows = self.packed, self.batch, len(tokens)
-        batch.tokens, batch.places, batch.rows = tokens.ctypes.data, places.ctypes.data, rows
-        in_attention, in_tile = packed.wide
-        tile = min(rows, self.kernel.tile)
-        batch.x = self.work.take("x", rows, packed.config.d_model).data_ptr()
-        batch.wide = self.work.take("wide", max(rows * in_attention, tile * in_tile)).data_ptr()
-        batch.threads = self.owner.threads if rows * self.owner.weights > ALONE else 1
-        batch.span = max(longest + 32, packed.words)
-        batch.scores = self.work.take("scores", batch.threads, batch.span).data_ptr()
-        batch.packed = self.work.take("packed", -(-rows // BLOCK) * BLOCK, packed.words).data_ptr()
-        batch.scales = self.work.take("scales", rows).data_ptr()
-        return batch
 
     def _continued(self, parents: Longs, longest: int) -> Ints:
         """The rows that are continued, with a place for one more slot."""

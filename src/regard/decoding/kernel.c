@@ -357,6 +357,8 @@ void regard_step(const Model *m, const Batch *b) { together(step, m, b, b->threa
 /* read whole sources, their tokens one after another; `out` is what the decoder's layers remember: (layers, R, slot) */
 void regard_encode(const Model *m, const Batch *b) { together(encode, m, b, b->threads); }
 
+#include "beam.c"
+
 /* ask the system for the processor's tiles; answers whether it lends them */
 int32_t regard_start(void) {
 #if TILES
@@ -364,6 +366,18 @@ int32_t regard_start(void) {
     tiles_lent = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 #endif
     return tiles_lent;
+}
+
+/* for which kinds the processor has products of their own: a bit each */
+int32_t regard_multiplies(void) {
+    int32_t kinds = tiles_lent ? 1 << BFLOAT16 | 1 << INT8 : 0;
+#if defined(__AVX512BF16__)
+    kinds |= 1 << BFLOAT16;
+#endif
+#if defined(__AVX512VNNI__)
+    kinds |= 1 << INT8;
+#endif
+    return kinds;
 }
 
 int32_t regard_panel(void) { return PANEL; }

@@ -18,12 +18,17 @@ import tempfile
 from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-SOURCE, PRODUCTS, TEAM = (Path(__file__).with_name(name) for name in ("kernel.c", "products.c", "team.c"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernel.c", "team.c", "products.c", "beam.c"))
+"""the first is compiled, and takes in the others"""
 FLAGS = ("-O2", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC", "-pthread")
 KINDS = ("float32", "bf16", "int8")
 """as the kernel numbers them"""
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
 """as the kernel numbers them"""
+STOPPING = ("safe", "likely", "full")
+"""as the kernel numbers them"""
+PERIODS = 16
+"""loops that the kernel's guard knows, as `restrict.PERIODS`"""
 
 
 class Linear(Structure):
@@ -84,6 +89,45 @@ class Batch(Structure):
     )  # fmt: skip
 
 
+class Sentence(Structure):
+    """A sentence of a compiled search."""
+
+    _fields_ = (
+        ("memory", c_void_p), ("memory_layer", c_int64), ("memory_tokens", c_int32), ("begin", c_int32),
+        ("limit", c_int32), ("least", c_int32), ("bounds", c_int32 * PERIODS), ("count", c_int32), ("first", c_int32),
+        ("rows", c_int32), ("answers", c_int32),
+    )  # fmt: skip
+
+
+class Answer(Structure):
+    """One of its answers."""
+
+    _fields_ = (
+        ("score", c_float), ("logp", c_float), ("pieces", c_int32), ("ended", c_int32), ("guarded", c_int32),
+    )  # fmt: skip
+
+
+class Rows(Structure):
+    """The rows of a compiled search."""
+
+    _fields_ = (
+        ("totals", c_void_p), ("slots", c_void_p), ("written", c_void_p), ("runs", c_void_p), ("tokens", c_void_p),
+        ("acted", c_void_p),
+    )  # fmt: skip
+
+
+class Search(Structure):
+    """A compiled search."""
+
+    _fields_ = (
+        ("sentences", POINTER(Sentence)), ("active", c_void_p), ("left", c_void_p), ("answers", POINTER(Answer)),
+        ("ids", c_void_p), ("now", Rows), ("next", Rows), ("barred", c_void_p), ("bars", c_void_p), ("free", c_void_p),
+        ("marks", c_void_p), ("penalty", c_float), ("width", c_int32), ("stride", c_int32), ("most_barred", c_int32),
+        ("end", c_int32), ("guard", c_int32), ("stopping", c_int32), ("gnmt", c_int32), ("needed", c_int32),
+        ("active_count", c_int32), ("left_count", c_int32), ("free_count", c_int32), ("rows", c_int32),
+    )  # fmt: skip
+
+
 class Kernel:
     """The loaded library."""
 
@@ -92,11 +136,16 @@ class Kernel:
         self.step, self.encode = library.regard_step, library.regard_encode
         for call in (self.step, self.encode):
             call.argtypes, call.restype = (POINTER(Model), POINTER(Batch)), None
+        self.search = library.regard_search
+        self.search.argtypes, self.search.restype = (POINTER(Model), POINTER(Batch), POINTER(Search), c_int32), c_int32
         self.product = library.regard_product
         self.product.argtypes = (c_int32, POINTER(Linear), c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p)
         self.product.restype = None
         self.tiles = bool(library.regard_start())
         """whether the processor's tiles (AMX) are used"""
+        own = int(library.regard_multiplies())
+        self.multiplies = tuple(name for bit, name in enumerate(KINDS) if own >> bit & 1)
+        """the kinds that the processor has products of their own for"""
         self.panel, self.tile = int(library.regard_panel()), int(library.regard_tile())
 
 
@@ -116,7 +165,7 @@ def kernel() -> Kernel | None:
 
 def _built(compiler: str) -> Path:
     """The library's file; its name holds what it was made of and for, so that another processor makes its own."""
-    sources = (file.read_text(encoding="utf-8") for file in (SOURCE, PRODUCTS, TEAM))
+    sources = (file.read_text(encoding="utf-8") for file in SOURCES)
     made_of = (*sources, *FLAGS, compiler, platform.machine(), _processor())
     name = f"kernel-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.so"
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -137,7 +186,7 @@ def _compile(compiler: str, path: Path) -> None:
     """Compile beside the place and put it there whole: several processes may start at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as beside:
         made = Path(beside) / "kernel.so"
-        subprocess.run([compiler, *FLAGS, "-o", str(made), str(SOURCE), "-lm"], check=True, capture_output=True)
+        subprocess.run([compiler, *FLAGS, "-o", str(made), str(SOURCES[0]), "-lm"], check=True, capture_output=True)
         made.replace(path)
 
 

@@ -1,10 +1,13 @@
 """Searching many sentences: grouped by length, those that are over leave and waiting ones enter."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import torch
 
+from regard.decoding.compiled import compiled_search, knows
+from regard.decoding.fast import FastModel
 from regard.decoding.group import Group
 from regard.decoding.request import Found, Request, Search
 from regard.decoding.steps import StepModel
@@ -16,8 +19,24 @@ REFILL = 0.5
 
 
 @torch.no_grad()
-def search(model: StepModel, requests: Sequence[Request], options: Search) -> list[Found]:
-    """The answers to each request, in the order of the requests. Nobody's depend on who else is there."""
+def search(model: StepModel, requests: Sequence[Request], options: Search, *, workers: int = 1) -> list[Found]:
+    """The answers to each request, in the order of the requests. Nobody's depend on who else is there.
+
+    Compiled steps are taken by as many threads as there are `workers`; a model's own steps by torch's.
+    """
+    if not isinstance(model, FastModel):
+        return _search(model, requests, options)
+    if knows(model, requests, options):
+        return compiled_search(model, requests, options, workers=workers)
+    with ThreadPoolExecutor(max(1, workers)) as threads:  # requests of all lengths to each
+        turns = [threads.submit(_search, model, requests[turn::workers], options) for turn in range(workers)]
+        parts = [iter(turn.result()) for turn in turns]
+    return [next(parts[number % workers]) for number in range(len(requests))]
+
+
+@torch.no_grad()
+def _search(model: StepModel, requests: Sequence[Request], options: Search) -> list[Found]:
+    """The same, step by step."""
     found: dict[int, Found] = {}
     waiting = sorted(enumerate(requests), key=lambda each: _order(each[1]))
     group: Group | None = None
@@ -40,12 +59,12 @@ def search(model: StepModel, requests: Sequence[Request], options: Search) -> li
 
 
 def search_stream(
-    model: StepModel, requests: Iterable[Request], options: Search, *, window: int = WINDOW
+    model: StepModel, requests: Iterable[Request], options: Search, *, window: int = WINDOW, workers: int = 1
 ) -> Iterator[Found]:
     """The same for any number of requests, in bounded memory: `window` of them are searched, then the next."""
     rest = iter(requests)
     while block := list(islice(rest, window)):
-        yield from search(model, block, options)
+        yield from search(model, block, options, workers=workers)
 
 
 def _order(request: Request) -> tuple[bool, int, int, int]:

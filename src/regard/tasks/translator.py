@@ -4,6 +4,7 @@ Text is read here: tags, lower case, what is not translated, phrases that are wa
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,11 +19,11 @@ from regard.decoding import (
     Found,
     Given,
     Hypothesis,
-    PlainModel,
     Request,
     Search,
     SearchTree,
     StepModel,
+    choose_steps,
     force,
     search,
 )
@@ -93,17 +94,21 @@ class _Job:
 
 
 class Translator:
-    """A model in use. `others` write with it as an ensemble; `writer` is how it takes its steps."""
+    """A model in use. `others` write with it as an ensemble; `writer` is how it takes its steps, otherwise the options'
+    precision says it. `workers` threads search; as many as there are processors if it is not stated.
+    """  # fmt: skip
 
     def __init__(
         self, model: EncoderDecoder, tokenizer: Tokenizer, source_tokenizer: Tokenizer, recipe: Recipe, *,
         folder: Path | None = None, others: Sequence[EncoderDecoder] = (), writer: StepModel | None = None,
+        workers: int | None = None,
     ) -> None:  # fmt: skip
         self.model, self.tokenizer, self.source_tokenizer = model, tokenizer, source_tokenizer
         self.recipe, self.folder = recipe, folder
         self.models = (model, *others)
-        members = [PlainModel(each) for each in self.models]
-        self.writer: StepModel = writer or (Ensemble(members) if others else members[0])
+        self.workers = workers or processors()
+        self._writer = writer
+        self._chosen: tuple[object, StepModel, str] | None = None
 
     def translate(
         self, asked: Sequence[Asked], decoding: DecodingConfig | None = None, wanted: Wanted | None = None, *,
@@ -123,12 +128,25 @@ class Translator:
             except InputError as error:
                 raise TextError(f"{place(row)}: {error}", row) from None
         options = self._options(decoding, wanted)
-        found = search(self.writer, [jobs[row].request for row in said], options)
+        writer, _ = self.writer(decoding)
+        found = search(writer, [jobs[row].request for row in said], options, workers=self.workers)
         answers = [[EMPTY] for _ in asked]
         made = self._translations([jobs[row] for row in said], found, decoding, wanted)
         for row, translations in zip(said, made, strict=True):
             answers[row] = translations
         return answers
+
+    def writer(self, decoding: DecodingConfig) -> tuple[StepModel, str]:
+        """How it takes its steps with these options, and why so; made anew when the weights have changed."""
+        if self._writer is not None:
+            return self._writer, "as given"
+        weights = [weight for model in self.models for weight in model.parameters()]
+        key = (decoding.precision, [(weight.data_ptr(), weight._version) for weight in weights])
+        if self._chosen is None or self._chosen[0] != key:
+            made = [choose_steps(model, decoding.precision) for model in self.models]
+            steps = Ensemble([each.steps for each in made]) if len(made) > 1 else made[0].steps
+            self._chosen = (key, steps, made[0].reason)
+        return self._chosen[1:]
 
     def score(self, pairs: Sequence[tuple[str, str]], tag: str | None = None) -> list[list[float]]:
         """For each pair of texts the log-probability of each of the target's pieces, the end last."""
@@ -336,6 +354,11 @@ class Translator:
         except TextError as error:
             raise TextError(str(error), rows[error.row]) from None
         return [[_joined([(next(coming)[0], space) for _, space in cut])] for cut in cuts]
+
+
+def processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _joined(parts: Sequence[tuple[Translation, str]]) -> Translation:
