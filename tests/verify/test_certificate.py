@@ -1,5 +1,6 @@
 """The certificate's machinery: the worst case counts, and what cannot be measured does not hold."""
 
+import dataclasses
 import json
 import math
 
@@ -75,6 +76,16 @@ def test_an_equality_without_cases_is_left_out(subject):
     assert [result.cases for result in told] == [1]
 
 
+def test_figures_are_shown_whether_it_holds_or_not(subject):
+    for bound, word in ((0.5, "holds"), (0.1, "FAILS")):
+        told = dataclasses.replace(equality(("a: 9 of 10", 0.1), ("b: 8 of 10", 0.2), bound=bound), tells=True)
+        result = measure(told, subject)
+        assert result.figures == ("a: 9 of 10", "b: 8 of 10")
+        lines = row(result, [told]).splitlines()
+        assert lines[0].startswith(word)
+        assert [line.strip() for line in lines[1:3]] == ["a: 9 of 10", "b: 8 of 10"]
+
+
 def test_types_with_fewer_digits_may_differ_more_but_exact_is_exact():
     assert bound_in(torch.float32, 1e-5) == bound_in(torch.float64, 1e-5) == 1e-5
     assert bound_in(torch.bfloat16, 1e-5) == 16 * 2**-7
@@ -95,7 +106,7 @@ def test_the_plain_form(subject):
     assert seconds >= 0
     assert result == {
         "name": "this = that", "says": "they are the same", "cases": 1, "worst": "a", "difference": 0.01, "bound": 0.1,
-        "held": True, "error": None,
+        "held": True, "error": None, "figures": (),
     }  # fmt: skip
 
 

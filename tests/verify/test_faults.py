@@ -1,11 +1,16 @@
 """Every equality notices a fault of its kind: a certificate that cannot fail certifies nothing."""
 
+import copy
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
 from regard.data import PairBatch
+from regard.decoding import PlainSteps
+from regard.decoding.fast import FastSteps
+from regard.decoding.group import Group
 from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from regard.nn import Cache, MultiHead, Trace, attention, attention_formula
 from regard.nn.masks import Causal, Padding
@@ -13,12 +18,14 @@ from regard.training.optimizer import FlatAdam
 from regard.verify import EQUALITIES, built_in_subject
 from regard.verify.certificate import measure
 
+from .runs import sure_run
+
 NAMED = {equality.name: equality for equality in EQUALITIES}
 
 
 @pytest.fixture(scope="module")
-def subject():
-    """A few of the built-in models: of each family one with full attention, and one without positions."""
+def subject(tmp_path_factory):
+    """A few of the built-in models: of each family one with full attention, and one without positions; and a run."""
     whole = built_in_subject(seed=3)
     kept = tuple(
         case
@@ -26,8 +33,9 @@ def subject():
         if case.model.config.attention == "full" and case.model.config.positions in ("none", "sinusoidal", "relative")
     )
     return dataclasses.replace(
-        whole, grid=kept, models=kept, long_models=whole.long_models[:3], shapes=whole.shapes[:1]
-    )
+        whole, grid=kept, models=kept, long_models=whole.long_models[:3], shapes=whole.shapes[:1],
+        folder=sure_run(tmp_path_factory.mktemp("runs")),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -160,6 +168,45 @@ def forgets_to_smooth(kept):
     return lambda *given, smoothing: kept(*given, smoothing=0.0)
 
 
+def divides_by_one_more(kept):
+    return lambda self, counts: kept(self, counts + 1)
+
+
+def draws_by_place(kept):
+    """Random numbers of a sentence's place in the batch."""
+    return lambda seed, keys, rows, counts: kept(seed, np.arange(len(keys), dtype=np.uint64), rows, counts)
+
+
+def second_best(kept):
+    return lambda logits, *given, **more: kept(-logits, *given, **more)
+
+
+def others_rows(kept):
+    return lambda self: kept(self).flip(1)
+
+
+def nearly_steps(kept):
+    return lambda self, *given: near(kept(self, *given))
+
+
+def all_guesses(kept):
+    """Guesses that nobody looks at."""
+    return lambda guess, chosen: [*guess, chosen[-1]]
+
+
+def coarser(kept):
+    """Three bits or so."""
+
+    def made(model, kind="float32"):
+        if kind != "float32":
+            model = copy.deepcopy(model)
+            for parameter in model.parameters():
+                parameter.data = (parameter.data * 2).round() / 2
+        return kept(model, kind)
+
+    return made
+
+
 HEADS = "regard.verify.heads"
 LEARNING = "regard.verify.learning"
 FAULTS = [
@@ -181,6 +228,13 @@ FAULTS = [
     ("observed weights give the output", (Trace, "keep"), shows_other_weights),
     ("observed = unobserved", (Trace, "attention"), disturbs),
     ("head off = its columns of W_O at zero", (Trace, "attention"), wrong_head),
+    ("batched search = plain search", (Group, "_norm"), divides_by_one_more),
+    ("searched alone = in company", "regard.decoding.group.uniforms", draws_by_place),
+    ("streamed = whole", "regard.decoding.stream.choose", second_best),
+    ("alignment = forced alignment", (PlainSteps, "observed"), others_rows),
+    ("compiled steps = plain steps", (FastSteps, "advance"), nearly_steps),
+    ("drafted text = plain text", "regard.decoding.drafted._agreed", all_guesses),
+    ("fewer bits = float32, nearly", "regard.verify.faster.step_model", coarser),
     ("saved = loaded", "regard.verify.storing.read_weights", rounds),
     ("resumed = uninterrupted", (FlatAdam, "load"), forgets_moments),
     ("accumulated = whole batch", (PairBatch, "cut"), loses_a_part),

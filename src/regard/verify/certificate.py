@@ -37,6 +37,8 @@ class Equality:
     """largest difference that counts as equal in float32; 0: to the last bit"""
     measure: Callable[[Subject], Measured]
     """measures every case that the subject offers; none: the equality does not apply to it"""
+    tells: bool = False
+    """whether its cases are figures that are shown, hold or not"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class Result:
     seconds: float
     error: str | None = None
     """why it could not be measured"""
+    figures: tuple[str, ...] = ()
+    """its cases, of an equality that tells them"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +140,12 @@ def measure(equality: Equality, subject: Subject) -> Result | None:
     """One equality on one subject; none if it does not apply."""
     started = time.perf_counter()
     cases, worst, largest, error = 0, "", -math.inf, None
+    figures: list[str] = []
     try:
         for name, value in equality.measure(subject):
             cases += 1
+            if equality.tells:
+                figures.append(name)
             if math.isnan(value) or value > largest:
                 worst, largest = name, value
             if math.isnan(value):
@@ -152,7 +159,7 @@ def measure(equality: Equality, subject: Subject) -> Result | None:
     bound = bound_in(subject.dtype, equality.bound)
     return Result(
         name=equality.name, says=equality.says, cases=cases, worst=worst, difference=largest, bound=bound,
-        held=largest <= bound, seconds=time.perf_counter() - started, error=error,
+        held=largest <= bound, seconds=time.perf_counter() - started, error=error, figures=tuple(figures),
     )  # fmt: skip
 
 
@@ -187,16 +194,16 @@ def heading(subject: Subject, equalities: Sequence[Equality]) -> str:
 
 
 def row(result: Result, equalities: Sequence[Equality]) -> str:
-    """A result for people: a line, and what went wrong below it."""
+    """A result for people: a line, and below it its figures and what went wrong."""
     word = "holds" if result.held else "FAILS"
     measured = f"{result.difference:.2e}" if math.isfinite(result.difference) else str(result.difference)
     line = (
         f"{word}  {result.name:{name_width(equalities)}}  {result.cases:5}  {measured:>10}  {result.bound:8.1e}  "
         f"{result.seconds:7.2f}"
     )
-    if result.held:
-        return line
-    details = [result.says, f"worst: {result.worst}", *([result.error] if result.error else [])]
+    details = list(result.figures)
+    if not result.held:
+        details += [result.says, f"worst: {result.worst}", *([result.error] if result.error else [])]
     short = (" ".join(detail.split()) for detail in details)
     return "\n".join([
         line,

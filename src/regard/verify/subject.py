@@ -58,6 +58,10 @@ class Subject:
     """for inputs of LONG tokens"""
     shapes: tuple[HeadShape, ...]
     seed: int
+    specials: tuple[int, int] | None = None
+    """a run's ids of begin and end; without a run any will do"""
+    folder: Path | None = None
+    """a run's"""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -84,7 +88,8 @@ class Inputs(NamedTuple):
 
 def run_subject(folder: str | Path, *, seed: int = 1) -> Subject:
     """The model of a run folder."""
-    model = open_run(folder).model
+    stored = open_run(folder)
+    model, specials = stored.model, stored.tokenizer.specials
     if model.config.max_length < TOKENS:
         raise InputError(f"{folder}: model.max_length = {model.config.max_length}: verify needs {TOKENS} or more")
     case = Case(str(folder), model)
@@ -96,6 +101,8 @@ def run_subject(folder: str | Path, *, seed: int = 1) -> Subject:
         long_models=(case,),
         shapes=(shape_of(model.config),),
         seed=seed,
+        specials=(specials.begin, specials.end),
+        folder=Path(folder),
     )
 
 
