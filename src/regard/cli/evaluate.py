@@ -36,6 +36,20 @@ class _System:
     hypotheses: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """What came of it."""
+
+    system: _System
+    other: _System | None
+    pairs: list["TextPair"]
+    where: str
+    """the files that they are from"""
+    beam: int
+    scores: "Scores"
+    differences: tuple["Difference", ...]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State what the command takes."""
     parser.epilog = EPILOG
@@ -69,7 +83,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Translate, score, compare, print."""
     from regard.config import read_recipe
     from regard.errors import InputError
-    from regard.evaluation.scores import Scoring, compare, score
     from regard.runs.folder import RECIPE
 
     folder = Path(arguments.run)
@@ -85,10 +98,33 @@ def run(arguments: argparse.Namespace) -> int:
             from regard.cli.evaluate_labels import evaluate_labels
 
             return evaluate_labels(recipe, arguments)
+    found = score_translations(recipe, arguments)
+    if arguments.per_sentence:
+        _write_sentences(Path(arguments.per_sentence), found.pairs, found.system.hypotheses, found.scores)
+    if arguments.json:
+        print(json.dumps(_plain(found, arguments.hypotheses), indent=2))
+    else:
+        searched = "" if arguments.hypotheses else f", beam {found.beam}"
+        print(f"{found.system.name} on {found.where}: {len(found.pairs):,} sentences{searched}")
+        print(
+            "\n".join(
+                _comparison(found.system, found.other, found.differences) if found.other else _table(found.scores)
+            )
+        )
+    return 0
+
+
+def score_translations(recipe: "Recipe", arguments: argparse.Namespace) -> Scored:
+    """The scores of a run's translations, or of those in a file, and what another's are beside them."""
+    from regard.errors import InputError
+    from regard.evaluation.scores import Scoring, compare, score
+
     _check(arguments)
     for option in ("test", "probe"):
         if getattr(arguments, option):
-            raise InputError(f"--{option}: is for classifiers; {folder} translates; say --source FILE --target FILE")
+            raise InputError(
+                f"--{option}: is for classifiers; {arguments.run} translates; say --source FILE --target FILE"
+            )
     beam = arguments.beam or recipe.decoding.beam
     pairs, where = _pairs(recipe, arguments)
     scoring = Scoring(tokenize=arguments.tokenize, lowercase=arguments.lowercase or recipe.data.lowercase)
@@ -97,15 +133,9 @@ def run(arguments: argparse.Namespace) -> int:
     other = _system(arguments.against, pairs, beam) if arguments.against else None
     scores = score(system.hypotheses, references, scoring)
     differences = compare(system.hypotheses, other.hypotheses, references, scoring) if other else ()
-    if arguments.per_sentence:
-        _write_sentences(Path(arguments.per_sentence), pairs, system.hypotheses, scores)
-    if arguments.json:
-        print(json.dumps(_plain(system, other, where, arguments.hypotheses, beam, scores, differences), indent=2))
-    else:
-        searched = "" if arguments.hypotheses else f", beam {beam}"
-        print(f"{system.name} on {where}: {len(pairs):,} sentences{searched}")
-        print("\n".join(_comparison(system, other, differences) if other else _table(scores)))
-    return 0
+    return Scored(
+        system=system, other=other, pairs=pairs, where=where, beam=beam, scores=scores, differences=differences
+    )
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -198,17 +228,14 @@ def _comparison(ours: _System, theirs: _System, differences: tuple["Difference",
     return [*lines, *(f"{one.name:10}{one.signature}" for one in differences)]
 
 
-def _plain(
-    ours: _System, theirs: _System | None, where: str, hypotheses: str | None, beam: int, scores: "Scores",
-    differences: tuple["Difference", ...],
-) -> dict[str, object]:  # fmt: skip
+def _plain(found: Scored, hypotheses: str | None) -> dict[str, object]:
     """All of it for programs."""
     plain: dict[str, object] = {
-        "system": ours.name, "test": where, "sentences": len(scores.sentences), "beam": None if hypotheses else beam,
-        "scores": [asdict(score) for score in scores.whole],
+        "system": found.system.name, "test": found.where, "sentences": len(found.scores.sentences),
+        "beam": None if hypotheses else found.beam, "scores": [asdict(score) for score in found.scores.whole],
     }  # fmt: skip
-    if theirs:
-        plain |= {"against": theirs.name, "differences": [asdict(one) for one in differences]}
+    if found.other:
+        plain |= {"against": found.other.name, "differences": [asdict(one) for one in found.differences]}
     return plain
 
 

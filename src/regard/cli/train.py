@@ -37,9 +37,40 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         screen.say(f"stopped and saved after {progress.step:,} updates; the same command goes on")
     if first:
+        if progress.finished:
+            _test(arguments.out, progress.best_step, screen)
         _report(arguments.out, screen)
     leave_machines()
     return 0 if progress.finished else 130
+
+
+def _test(out: str, step: int, screen: "Screen") -> None:
+    """Score the weights that are kept on the recipe's test text, once, and leave the scores in the journal."""
+    from dataclasses import asdict
+
+    from regard.cli.commands import parser_of
+    from regard.cli.evaluate import score_translations
+    from regard.config import read_recipe
+    from regard.errors import InputError
+    from regard.runs.folder import RECIPE
+    from regard.training.journal import Journal, read_journal
+
+    folder = Path(out)
+    recipe = read_recipe(folder / RECIPE)
+    known = any(event["event"] == "tested" and event["step"] == step for event in read_journal(folder))
+    if recipe.task != "translate" or not recipe.data.test or known:
+        return
+    try:
+        found = score_translations(recipe, parser_of("evaluate").parse_args([out]))
+    except InputError as error:  # that does not undo the training
+        screen.say(f"the test text could not be scored: {error}")
+        return
+    journal = Journal(folder)
+    scores = [asdict(score) for score in found.scores.whole]
+    journal.write("tested", step=step, files=found.where, beam=found.beam, scores=scores)
+    journal.close()
+    shown = "  ".join(f"{score.name} {score.value:.2f}" for score in found.scores.whole)
+    screen.say(f"{found.where}: {shown}  beam {found.beam}")
 
 
 def _report(out: str, screen: "Screen") -> None:

@@ -25,6 +25,10 @@ class History:
     """finished, interrupted, stopped or unfinished"""
     seconds: float
     """time spent, as far as the journal tells"""
+    padding: tuple[float, ...] = ()
+    """for each side (source, target) the share of an epoch's batches that is padding"""
+    tested: Row | None = None
+    """the scores of the test text, if they are known"""
 
     @property
     def updates(self) -> int:
@@ -50,6 +54,8 @@ def read_history(folder: Path) -> History:
     validations: dict[int, Row] = {}
     sessions: list[Row] = []
     status = "unfinished"
+    padding: tuple[float, ...] = ()
+    tested: Row | None = None
     for event in events:
         step = int(event.get("step", 0))  # type: ignore[call-overload]
         match event.get("event"):
@@ -57,9 +63,13 @@ def read_history(folder: Path) -> History:
                 sessions.append(event)
                 steps = {number: row for number, row in steps.items() if number <= step}
                 validations = {number: row for number, row in validations.items() if number <= step}
+            case "tested":
+                tested = event
+            case "planned":
+                padding = tuple(event.get("padding", ()))  # type: ignore[arg-type]
             case "step" | "skipped":
                 steps[step] = event
-                status = "unfinished"
+                status, tested = "unfinished", None
             case "validated":
                 validations[step] = event
             case "finished" | "interrupted" | "stopped" as ended:
@@ -68,6 +78,8 @@ def read_history(folder: Path) -> History:
         steps=tuple(steps[number] for number in sorted(steps)),
         validations=tuple(validations[number] for number in sorted(validations)),
         sessions=tuple(sessions),
+        padding=padding,
+        tested=tested,
         status=status,
         seconds=_seconds(events),
     )

@@ -47,7 +47,7 @@ def _page(folder: Path, first: Html | None) -> str:
         _curves_section(recipe, history),
         _scores_section(recipe, history),
         *_model_sections(run),
-        data_section(recipe, manifest),
+        data_section(recipe, manifest, history.padding),
         cost_section(recipe, history, lengths),
         environment_section(history),
         _recipe_section(recipe),
@@ -157,9 +157,13 @@ def _scores_section(recipe: Recipe, history: History) -> Html:
         for row in shown
     ]
     parts: list[Content] = [table("Validations", head, table_rows, words=(0, len(head) - 1))]
+    if history.tested:
+        scores = [(one["name"], f"{one['value']:.2f}", one["signature"]) for one in history.tested["scores"]]
+        title = f"Test text: {history.tested['files']}, beam {history.tested['beam']}"
+        parts.insert(0, table(title, ("score", "value", "signature"), scores, words=(0, 2)))
     if "bleu" in names:
         note = "Validation translates greedily, so that it is quick; beam search mostly does better. "
-        note += "regard evaluate scores the test text, with signatures."
+        note += "" if history.tested else "regard evaluate scores the test text, with signatures."
     elif recipe.data.valid or recipe.data.valid_share:
         note = "regard evaluate scores the test text." if recipe.training.objective == "task" else ""
     else:

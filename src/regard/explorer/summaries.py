@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
 
 
-def data_section(recipe: Recipe, manifest: Manifest | None) -> Html:
+def data_section(recipe: Recipe, manifest: Manifest | None, padding: Sequence[float] = ()) -> Html:
     """The text: files, how many pairs of each, what was left out and why; and the tokenisers."""
     data = recipe.data
     notes = manifest["notes"] if manifest else {}
@@ -65,6 +65,7 @@ def data_section(recipe: Recipe, manifest: Manifest | None) -> Html:
         ("Source pieces", f"{model.source_vocabulary:,}" if model.source_vocabulary else None),
         ("Mean source" if translates else "Mean text", f"{lengths[0]:.1f} pieces" if lengths else None),
         ("Mean target", f"{lengths[1]:.1f} pieces" if lengths and translates else None),
+        ("Padding of batches", " and ".join(f"{share:.1%}" for share in padding) or None),
         ("Labels", f"{model.labels:,}" if model.labels else None),
     ]
     first, *rest = parts

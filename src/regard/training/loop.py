@@ -173,6 +173,8 @@ class _Loop(Generic[B]):
         )
         with stream:
             for update in stream:
+                if self.progress.step == before.step:
+                    self._tell_of_batches(update)
                 done = self.machines.agree(self._share(update))
                 if done >= 1 or self._waited_enough():
                     break
@@ -195,6 +197,12 @@ class _Loop(Generic[B]):
         self.progress = replace(self.progress, finished=True)
         self._save()
         self._note("finished", step=self.progress.step, seconds=self.progress.seconds, best=self.progress.best)
+
+    def _tell_of_batches(self, update: Update[B]) -> None:
+        self._note("planned", batches=update.batches, padding=[round(share, 5) for share in update.padding])
+        sides = ("of the sources", "of the targets") if len(update.padding) == 2 else ("",) * len(update.padding)
+        padding = ", ".join(f"{share:.1%} {side}".rstrip() for share, side in zip(update.padding, sides, strict=True))
+        self.watcher.say(f"batches: {update.batches:,} an epoch; padding is {padding}")
 
     def _share(self, update: Update[B]) -> float:
         """How much of the run is done: the limit that is nearest counts."""
