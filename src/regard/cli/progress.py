@@ -21,8 +21,8 @@ class Screen:
     def __init__(self, *, quiet: bool = False, told: str = "tokens") -> None:
         self.told = told
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
-        left = TimeRemainingColumn()
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), left)
+        share, left = TextColumn("{task.percentage:>3.0f} %"), (TimeRemainingColumn(), TextColumn("left"))
+        columns = (TextColumn("{task.description}"), BarColumn(), share, *left)
         self._bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
         self._task: TaskID | None = None
         self._speed = 0.0
