@@ -316,5 +316,6 @@ def test_the_real_checkpoint_continues_as_the_plain_forward(tmp_path, prompt):
     )
     if not prompt:
         assert hashlib.sha256(text.encode()).hexdigest() == PRINTED
-    continued = load(tmp_path / "run").generate(prompt, length=200, sampling=Sampling(temperature=0))
+    writer = load(tmp_path / "run").writer_in("float32")
+    continued = writer.write([prompt], length=200, sampling=Sampling(temperature=0))
     assert prompt + continued[0].text == text

@@ -1,9 +1,13 @@
 """Text from prompts: streamed parts make up the whole, stop strings end it, and half characters are never shown."""
 
+import pytest
 import torch
 
 from regard.config import ModelConfig, Recipe, TokensConfig, recipe_from
-from regard.decoding.stream import Sampling
+from regard.decoding import PlainModel
+from regard.decoding.fast import FastModel
+from regard.decoding.kernel import kernel
+from regard.decoding.stream import Sampling, write_on
 from regard.models import DecoderOnly
 from regard.tasks.writing import Part, Writer
 from regard.text import Tokenizer, train_tokenizer
@@ -83,3 +87,29 @@ def test_a_text_without_a_prompt_does_not_begin_with_the_tokenisers_space() -> N
     assert any(whole.tokens[0].startswith("▁") for whole in wholes)
     for whole in wholes:
         assert whole.text == writer.tokenizer.decode(id_of[piece] for piece in whole.tokens)
+
+
+def written_plainly(writer: Writer, prompt: str, length: int) -> tuple[str, ...]:
+    """By the model's own steps."""
+    specials = writer.tokenizer.specials
+    never = sorted({specials.pad, specials.unknown, specials.begin} - {specials.end})
+    steps = write_on(
+        PlainModel(writer.model), [prompt_ids(writer, prompt)], sampling=Sampling(temperature=0), limits=[length],
+        end=specials.end, context=writer.context, never=never,
+    )  # fmt: skip
+    return tuple(writer.tokenizer.piece(new.id) for step in steps for new in step)
+
+
+@pytest.mark.skipif(kernel() is None, reason="no C compiler here")
+def test_the_kernel_writes_what_the_models_own_steps_write() -> None:
+    """In float32, past what the model reads at once too; and after the weights have changed."""
+    writer = writer_of("byte", continuous=True)
+    fast = Writer(writer.model, writer.tokenizer, writer.recipe, precision="float32")
+    assert isinstance(fast.steps, FastModel)
+    found = []
+    for _ in range(2):
+        found.append(fast.write(["the house"], length=90, sampling=Sampling(temperature=0))[0].tokens)
+        assert found[-1] == written_plainly(writer, "the house", 90)
+        with torch.no_grad():
+            writer.model.pieces.weight.neg_()
+    assert found[0] != found[1]

@@ -23,7 +23,7 @@ from regard.tasks.reading import Text
 from regard.tasks.translate import encode_sources
 from regard.tasks.translation import Translation
 from regard.tasks.translator import Asked, Translator, Wanted
-from regard.tasks.writing import Generated, Writer
+from regard.tasks.writing import Generated, Precision, Writer
 
 
 class Run:
@@ -172,19 +172,25 @@ class Run:
             [prompt], length=length, samples=samples, sampling=sampling, stop=stop, with_logp=with_logp
         )
 
-    @property
+    @cached_property
     def writer(self) -> Writer:
         """For many prompts, and for text as it is written."""
+        return self.writer_in(self.recipe.decoding.precision)
+
+    def writer_in(self, precision: Precision) -> Writer:
+        """A writer that multiplies in these numbers."""
         if not isinstance(self.model, DecoderOnly):
             raise InputError(f"{self.folder}: its task is {self.recipe.task}, it does not generate")
-        return Writer(self.model, self.tokenizer, self.recipe)
+        return Writer(self.model, self.tokenizer, self.recipe, precision=precision)
 
     def drafted(self, draft: "Run", *, ahead: int = AHEAD) -> Writer:
         """A writer that writes the same, with another run of the same tokeniser guessing `ahead` pieces at a time."""
         if not self._same_tokens(draft):
             raise InputError(f"{draft.folder}: its tokeniser is not that of {self.folder}; it must be the same")
         mine = self.writer
-        return Writer(mine.model, mine.tokenizer, mine.recipe, draft=draft.writer, ahead=ahead)
+        return Writer(
+            mine.model, mine.tokenizer, mine.recipe, precision="float32", draft=draft.writer, ahead=ahead
+        )  # fmt: skip
 
     def trace(
         self, text: str, target: str | None = None, *, kinds: Sequence[str] = ("weights",),

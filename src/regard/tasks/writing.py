@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
+import torch
+
 from regard.config import Recipe
+from regard.decoding.chosen import Chosen, Kind, choose_steps
 from regard.decoding.drafted import AHEAD, Draft, write_drafted
-from regard.decoding.steps import PlainModel, StepModel
+from regard.decoding.steps import StepModel
 from regard.decoding.stream import Sampling, write_on
 from regard.errors import InputError
 from regard.models import DecoderOnly
@@ -35,6 +38,9 @@ class Generated:
     """pieces at the prompt's beginning that the model could not read, since it takes no more at once"""
 
 
+Precision = Kind | Literal["auto"]
+
+
 class Part(NamedTuple):
     """A little more of one row's text; with the last part the whole."""
 
@@ -47,15 +53,34 @@ class Writer:
     """Prompts in, text out."""
 
     def __init__(
-        self, model: DecoderOnly, tokenizer: Tokenizer, recipe: Recipe, *, steps: StepModel | None = None,
+        self, model: DecoderOnly, tokenizer: Tokenizer, recipe: Recipe, *, precision: Precision | None = None,
         draft: "Writer | None" = None, ahead: int = AHEAD,
     ) -> None:  # fmt: skip
-        """`steps` is another way to run the model, such as a faster one; `draft` guesses so many pieces `ahead`."""
+        """`precision` is what is multiplied in, the recipe's if none is stated; `draft` guesses so many pieces `ahead`,
+        and then the model's own steps are taken.
+        """
         self.model, self.tokenizer, self.recipe = model, tokenizer, recipe
         self.draft = draft and Draft(draft.model, draft.context, ahead)
-        self.steps = steps or PlainModel(model, bounded=True)
+        self.precision: Precision = precision or recipe.decoding.precision
+        self._chosen: tuple[object, Chosen] | None = None
         self.context: int = recipe.model.max_length if recipe.model.attention != "full" else window_of(recipe)
         """pieces that the model reads at once: as many as it was trained on, or any number through its window"""
+
+    @property
+    def steps(self) -> StepModel:
+        """How the model takes its steps; chosen when first needed, and anew when the weights have changed."""
+        return self._choice().steps
+
+    @property
+    def reason(self) -> str:
+        """What is multiplied in, and why."""
+        return "the model's own steps, for a draft guesses" if self.draft else self._choice().reason
+
+    def _choice(self) -> Chosen:
+        weights = [(weight.data_ptr(), weight._version) for weight in self.model.parameters()]
+        if self._chosen is None or self._chosen[0] != weights:
+            self._chosen = weights, choose_steps(self.model, self.precision, threads=torch.get_num_threads())
+        return self._chosen[1]
 
     def write(
         self, prompts: Sequence[str], *, length: int = 256, samples: int = 1, sampling: Sampling | None = None,
