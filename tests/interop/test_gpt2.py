@@ -8,11 +8,14 @@ from safetensors.torch import load_file, save_file
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel, GPT2Model, PreTrainedTokenizerFast
 
+from regard.config import recipe_from
 from regard.decoding.stream import Sampling
 from regard.errors import InputError
 from regard.interop import import_run
-from regard.runs import open_run
+from regard.runs import open_run, read_weights
+from regard.tasks.generate import measure, packed_text
 from regard.tasks.run import load
+from regard.tasks.start import train
 
 TEXT = ["the house and the water ışık", "water and the day, the house", "köpek gün yol and the house"] * 9
 END = "<|endoftext|>"
@@ -77,7 +80,7 @@ def test_text_is_cut_and_continued_as_transformers_does(save, tmp_path):
         if END not in text:  # a special piece never comes from text here
             assert ours == cut(text)["input_ids"]
     prompts = ["the house", " and the water", ""]
-    found = run.writer.write(prompts[:2], length=20, sampling=Sampling(temperature=0))
+    found = run.writer_in("float32").write(prompts[:2], length=20, sampling=Sampling(temperature=0))
     options = GenerationConfig(do_sample=False, max_new_tokens=20, eos_token_id=0, pad_token_id=0)
     for prompt, ours in zip(prompts, found, strict=False):
         theirs.generation_config = options
@@ -116,3 +119,27 @@ def test_what_has_no_place_is_left_out_and_what_is_wrong_is_told(save, tmp_path)
     del config["n_layer"]
     (folder / "config.json").write_text(json.dumps(config))
     refused("its config.json does not say 'n_layer'")
+
+
+def test_an_imported_model_learns_on(save, tmp_path):
+    """With its own pieces, from its own weights; frozen ones stay, and the loss of the text falls."""
+    folder, _ = save()
+    import_run(folder, tmp_path / "start")
+    (tmp_path / "text.txt").write_text("the cat and the dog and the house\n" * 60, encoding="utf-8")
+    recipe = recipe_from({
+        "task": "generate",
+        "data": {"train": [str(tmp_path / "text.txt")], "max_length": 24},
+        "training": {
+            "start_from": str(tmp_path / "start"), "freeze": ["pieces", "decoder.layers.0"], "steps": 12,
+            "valid_every": 6, "tokens_per_batch": 96, "warmup": 0, "learning_rate": 1e-2, "precision": "float32",
+        },
+    })  # fmt: skip
+    train(recipe, tmp_path / "run")
+    old, new = (read_weights(tmp_path / name / "model.safetensors") for name in ("start", "run"))
+    assert {name.split(".")[0] for name in new if not new[name].equal(old[name])} == {"embedding", "decoder"}
+    assert all(new[name].equal(old[name]) for name in new if name.startswith("decoder.layers.0."))
+    start, run = (load(tmp_path / name) for name in ("start", "run"))
+    assert run.tokenizer.encode("the cat") == start.tokenizer.encode("the cat")
+    text = packed_text(run.recipe, (str(tmp_path / "text.txt"),), run.tokenizer, folder=tmp_path / "data")
+    losses = [measure(one.model, text, one.tokenizer).loss for one in (start, run)]
+    assert losses[1] < losses[0] - 0.5

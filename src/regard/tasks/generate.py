@@ -1,7 +1,7 @@
 """Language models: plain text, a decoder-only model, cross-entropy, perplexity and bits per byte."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,12 +12,10 @@ from torch import Tensor
 from regard.config import DataConfig, Recipe
 from regard.data import PackedStore, TextBatch, TextStore, hold_out, whole_spans
 from regard.errors import InputError
-from regard.models import DecoderOnly, Model, build_model
+from regard.models import DecoderOnly, Model
 from regard.nn.loss import cross_entropy
-from regard.runs.folder import TARGET_TOKENS
-from regard.text import Tokenizer, load_tokenizer, read_texts, train_tokenizer, training_sets
-
-Say = Callable[[str], None]
+from regard.tasks.beginning import Say, first_model, first_tokenizer
+from regard.text import Tokenizer, read_texts, train_tokenizer, training_sets
 
 VALID_PIECES = 200_000
 """of the held out text, at most, that each validation reads"""
@@ -32,7 +30,7 @@ class GenerateJob:
 
     def __init__(self, recipe: Recipe, out: Path, say: Say, *, device: torch.device) -> None:
         """Learn the tokeniser and prepare the text, or find them as an earlier start left them."""
-        self.tokenizer = _tokenizer(recipe, out, say)
+        self.tokenizer = first_tokenizer(recipe, out, say, lambda: _learned(recipe, say))
         texts = TextStore.open(recipe.data, self.tokenizer, folder=out / "data", report=say)
         window = window_of(recipe)
         learned, held = whole_spans(texts), None
@@ -53,10 +51,11 @@ class GenerateJob:
         self.recipe = replace(
             recipe,
             data=replace(recipe.data, continuous=self.store.share_long > 0.5 if continuous is None else continuous),
-            model=replace(recipe.model, vocabulary=self.tokenizer.size, source_vocabulary=None),
+            model=replace(
+                recipe.model, vocabulary=recipe.model.vocabulary or self.tokenizer.size, source_vocabulary=None
+            ),
         )
-        torch.manual_seed(recipe.training.seed)
-        model = build_model(self.recipe.model)
+        model = first_model(self.recipe, out, say)
         assert isinstance(model, DecoderOnly)
         self.model = model.to(device)
         self.device = device
@@ -157,14 +156,9 @@ def window_of(recipe: Recipe) -> int:
     return min(recipe.data.max_length, recipe.model.max_length)
 
 
-def _tokenizer(recipe: Recipe, out: Path, say: Say) -> Tokenizer:
-    """The run's tokeniser: that in the folder, else one learned from the training text."""
-    if any(out.glob(f"{TARGET_TOKENS}.*")):
-        return load_tokenizer(out, TARGET_TOKENS)
-    tokenizer = train_tokenizer(_training_text(recipe.data), recipe.tokens, [], say)
-    tokenizer.save(out, TARGET_TOKENS)
-    say(f"tokens: {tokenizer.size:,} {recipe.tokens.kind} pieces")
-    return tokenizer
+def _learned(recipe: Recipe, say: Say) -> Tokenizer:
+    """A tokeniser of the training text."""
+    return train_tokenizer(_training_text(recipe.data), recipe.tokens, [], say)
 
 
 def _training_text(data: DataConfig) -> Iterator[str]:

@@ -20,7 +20,7 @@ from regard.training.loop import Job, Watcher, run_training
 from regard.training.machines import Machines, join_machines
 from regard.training.precision import choose_precision
 
-STARTS = ("classify",)
+STARTS = ("classify", "generate")
 """Tasks that can start from another run."""
 
 
