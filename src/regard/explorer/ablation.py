@@ -10,6 +10,11 @@ from regard.explorer.writing import write
 from regard.models import EncoderDecoder, EncoderOnly
 from regard.nn import Head
 
+FEW_HEADS = 16
+"""up to so many heads it is measured, unasked, what each is worth: each takes a forward and a search"""
+SHORT = 128
+"""pieces up to which it is"""
+
 
 def without(look: Look, heads_off: frozenset[Head]) -> Look:
     """The same text and target with these heads off (and no others)."""
@@ -50,8 +55,9 @@ def text_of(look: Look) -> str:
 
 
 def each_head(look: Look) -> Plain | None:
-    """The section `ablation`: what each head alone is worth for the target; none for models that write nothing."""
-    if isinstance(look.model, EncoderOnly):
+    """The section `ablation`: what each head alone is worth for the target; none if nothing is written, or too much."""
+    count = sum(shape.layers * shape.heads for shape in look.parts)
+    if isinstance(look.model, EncoderOnly) or count > FEW_HEADS or max(map(len, look.sides.values())) > SHORT:
         return None
     end = look.run.tokenizer.specials.end
     whole = sum(target_logps(look, end))

@@ -1,7 +1,11 @@
-"""A run's checkpoints as models to look at: how its heads came to be what they are."""
+"""A run's stored weights as models to look at: how its heads came to be what they are.
+
+They are its checkpoints, from which training goes on, and its snapshots, of which it can keep many more.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -11,6 +15,7 @@ from regard.models import Model, build_model, load_weights
 from regard.runs import read_weights
 from regard.tasks.run import Run
 from regard.training.checkpoint import CHECKPOINTS
+from regard.training.snapshots import list_snapshots, step_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,32 +25,33 @@ class Checkpoint:
     name: str
     step: int
     """updates done"""
+    path: Path
 
 
 def checkpoints(run: Run) -> list[Checkpoint]:
-    """Those of a run that are there, the oldest first."""
-    found = []
+    """Those of a run that are there, the oldest first, each step once."""
+    found: dict[int, Checkpoint] = {}
+    for path in list_snapshots(run.folder):
+        found[step_of(path)] = Checkpoint(name=path.stem, step=step_of(path), path=path)
     for place in sorted((run.folder / CHECKPOINTS).glob("step-*")):
-        number = place.name.split("-")[1]
-        if number.isdigit() and (place / "state.safetensors").is_file():
-            found.append(Checkpoint(name=place.name, step=int(number)))
-    return found
+        number, path = place.name.split("-")[1], place / "state.safetensors"
+        if number.isdigit() and path.is_file():
+            found[int(number)] = Checkpoint(name=place.name, step=int(number), path=path)
+    return [found[step] for step in sorted(found)]
 
 
 def checkpoint_model(run: Run, name: str) -> Model:
     """The run's model with the weights of a checkpoint: their average over time, if one is kept."""
-    names = [checkpoint.name for checkpoint in checkpoints(run)]
-    if name not in names:
-        raise InputError(f"checkpoint {name!r}: {nearest(name, names) if names else f'{run.folder} has none'}")
-    path = run.folder / CHECKPOINTS / name / "state.safetensors"
+    known = {checkpoint.name: checkpoint.path for checkpoint in checkpoints(run)}
+    if name not in known:
+        raise InputError(f"checkpoint {name!r}: {nearest(name, known) if known else f'{run.folder} has none'}")
+    path = known[name]
     tensors = read_weights(path)
-    flat = tensors.get("average", tensors.get("weights"))
-    if flat is None:
-        raise InputError(f"{path}: holds no weights")
     with torch.device("meta"):
         model = build_model(run.recipe.model)
     model.to_empty(device="cpu")
-    load_weights(model, _by_name(flat, model, str(path)), source=str(path))
+    flat = tensors.get("average", tensors.get("weights")) if path.parent.name == name else None
+    load_weights(model, tensors if flat is None else _by_name(flat, model, str(path)), source=str(path))
     return model.to(next(run.model.parameters()).device).eval()
 
 

@@ -26,11 +26,7 @@ ROOM = 1_420_000
 """letters of a file, which scores and vectors may fill; what it must have may be more"""
 MOST = 96 * 2**20
 """bytes of weights in a file"""
-SECTIONS = ("measures", "calculation", "displacement", "decoding", "classes")
-FEW_HEADS = 16
-"""up to so many heads a file says what each is worth"""
-SHORT = 128
-"""pieces up to which it does"""
+SECTIONS = ("measures", "calculation", "displacement", "decoding", "classes", "ablation")
 
 Texts = Sequence[str | Question]
 State = Mapping[str, str | int]
@@ -66,7 +62,8 @@ def page_document(
     if not items:
         raise InputError("texts: is empty; name at least one")
     _check(items)
-    begin = opened(start, items[0].section("measures")[0]["opening"])
+    measured, _ = items[0].section("measures")
+    begin = opened(start, measured["opening"] if measured else None)
     pack = Pack()
     for holder in items:
         _complete(holder, studio, begin)
@@ -134,10 +131,6 @@ def _complete(holder: Holder, studio: Studio, state: Mapping[str, str]) -> None:
     assert look is not None
     for name in SECTIONS:
         holder.section(name)
-    heads = sum(shape.layers * shape.heads for shape in look.parts)
-    if heads <= FEW_HEADS and max(map(len, look.sides.values())) <= SHORT:
-        holder.section("ablation")
-    del holder.makers["ablation"]
     if look.question.run == 0 and {"part", "layer", "heads"} <= set(state) and state["heads"].split(",")[0].isdigit():
         section, arrays = studio.history_of(look, state["part"], int(state["layer"]), int(state["heads"].split(",")[0]))
         if section:

@@ -51,6 +51,8 @@ export class Item extends Holder {
     this.headsOff = raw.heads_off ?? [];
     /** @type {Part[]} */
     this.parts = raw.parts;
+    /** How it was decoded, if not as its text asks: what of it stands in the address. */
+    this.origin = { from: -1, prefix: /** @type {number[]} */ ([]), beam: 0 };
     /** @type {Record<string, Side>} */
     this.sides = {};
     for (const [name, side] of Object.entries(raw.sides ?? {})) {
@@ -104,6 +106,18 @@ export class Data {
   /** @param {any} raw */
   itemOf(raw) {
     return new Item(this.source, raw);
+  }
+
+  /**
+   * Search again for what a text becomes: behind these pieces, so wide.
+   * @param {Item} item
+   * @param {number[]} prefix
+   * @param {number} beam  0 is as the recipe says
+   */
+  async decode(item, prefix, beam) {
+    const made = this.itemOf(await this.post("/api/decode", { item: item.id, prefix, beam: beam || null }));
+    made.origin = { from: item.origin.from < 0 ? this.items.indexOf(item) : item.origin.from, prefix, beam };
+    return made;
   }
 
   /** @param {any} raw */

@@ -252,9 +252,9 @@ export class DecodingView {
     const { data, item } = this.app;
     this.element.classList.add("busy");
     try {
-      const raw = await data.post("/api/decode", { item: item.id, prefix, beam });
+      const made = await data.decode(item, prefix, beam);
       const at = this.t ?? 0;
-      this.app.show(data.itemOf(raw));
+      this.app.show(made);
       this.app.store.set({ t: at });
     } catch (reason) {
       fill(this.candidatesNote, reason instanceof Error ? reason.message : String(reason));

@@ -26,7 +26,7 @@ export class Heading {
     this.title = el("h1", {}, el("span", { class: "brand" }, "regard"), el("span", { class: "run" }, app.data.title));
     this.text = el("p", { class: "text" });
     this.items = el("select", {
-      "aria-label": "Text", onchange: () => app.store.set({ item: Number(this.items.value), row: -1, col: -1, t: 0, group: "", step: 0 }),
+      "aria-label": "Text", onchange: () => app.show(app.data.items[Number(this.items.value)]),
     });
     this.form = app.data.live ? this.askForm() : null;
     this.element = el(

@@ -95,7 +95,7 @@ class Page {
     let place = this.data.items.findIndex((one) => one.id === item.id);
     if (place < 0) place = this.data.items.push(item) - 1;
     else this.data.items[place] = item;
-    this.store.set({ item: place, row: -1, col: -1, t: 0, group: "", step: 0 });
+    this.store.set({ item: place, row: -1, col: -1, t: 0, group: "", step: 0, ...item.origin });
     this.store.hover({ row: -1, col: -1, head: "" });
   }
 
@@ -254,6 +254,10 @@ async function start() {
       data.items.push(await data.look(one));
       store.open(data.items[0].section("measures")?.opening);
       page.draw();
+    }
+    const { from, prefix, beam } = store.state;
+    if (data.live && from >= 0 && from < data.items.length) {
+      store.set({ item: data.items.push(await data.decode(data.items[from], prefix, beam)) - 1 });
     }
   } catch (reason) {
     const told = reason instanceof Error ? reason.message : String(reason);

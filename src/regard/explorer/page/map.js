@@ -69,14 +69,9 @@ export class MapView {
       "form",
       {
         class: "ask",
-        onsubmit: async (/** @type {Event} */ event) => {
+        onsubmit: (/** @type {Event} */ event) => {
           event.preventDefault();
-          const { data, item } = this.app;
-          const other = await data.look({ text: field.value, tag: item.tag, run: item.run }).catch((reason) => this.fail(reason));
-          if (other) {
-            data.items.push(other);
-            this.request([item.id, other.id]);
-          }
+          this.app.store.set({ also: field.value });
         },
       },
       el("span", { class: "field wide" }, el("label", { for: "map-text" }, "Beside it"), field), el("button", { class: "primary" }, "Map both"),
@@ -89,12 +84,14 @@ export class MapView {
     return null;
   }
 
-  /** @param {string[]} items */
-  async request(items) {
-    const { data } = this.app;
-    this.asked = items.join(" ");
+  /** The map of the text at hand and, if one is named, of another beside it. */
+  async request() {
+    const { data, item, store } = this.app;
+    const { also } = store.state;
     try {
-      data.map = data.holderOf(await data.post("/api/map", { items }));
+      const other = also ? await data.look({ text: also, tag: item.tag, run: item.run, weights: item.weights }) : null;
+      if (other) data.items.push(other);
+      data.map = data.holderOf(await data.post("/api/map", { items: [item.id, ...(other ? [other.id] : [])] }));
       this.told = null;
       this.held = -1;
       this.app.store.tell("state");
@@ -105,7 +102,11 @@ export class MapView {
 
   show() {
     const { data, item, store } = this.app;
-    if (data.live && !this.asked) this.request([item.id]);
+    const asked = `${item.id} ${store.state.also}`;
+    if (data.live && this.asked !== asked) {
+      this.asked = asked;
+      this.request();
+    }
     const told = data.map?.section("map");
     if (!told) {
       fill(this.says, data.live ? "The map is on its way…" : "This file does not hold the map: open it live.");

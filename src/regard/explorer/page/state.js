@@ -26,13 +26,18 @@
  * @property {string} text  live: what is read; empty is what the command was given
  * @property {string} target  live: what is written; empty is the model's own
  * @property {string} tag  live: the direction
+ * @property {number} from  live: the text that was decoded on, or with another beam; -1 is none
+ * @property {number[]} prefix  live: the pieces behind which it was
+ * @property {number} beam  live: how wide; 0 is as the recipe says
+ * @property {string} beside  live: run and weights that stand beside, as 1.best
+ * @property {string} also  live: another text on the map
  */
 
 /** @type {State} */
 const START = {
   view: "heads", item: 0, other: -1, part: "", layer: 0, heads: [], head: 0, row: -1, col: -1, units: "pieces",
   threshold: 0, of: "weights", sort: "place", group: "", step: 0, t: 0, depth: 0, find: "", off: [], at: -1,
-  theme: "auto", text: "", target: "", tag: "",
+  theme: "auto", text: "", target: "", tag: "", from: -1, prefix: [], beam: 0, beside: "", also: "",
 };
 
 /** who says one of these has said where to begin */
@@ -53,7 +58,7 @@ export function readState(hash, defaults = {}) {
     if (text === null) continue;
     if (typeof usual === "number") {
       if (text !== "" && Number.isFinite(Number(text))) state[name] = Number(text);
-    } else if (name === "heads") state[name] = text.split(",").filter(Boolean).map(Number).filter(Number.isInteger);
+    } else if (name === "heads" || name === "prefix") state[name] = text.split(",").filter(Boolean).map(Number).filter(Number.isInteger);
     else if (Array.isArray(usual)) state[name] = text.split(",").filter(Boolean);
     else state[name] = text;
   }

@@ -21,7 +21,7 @@ export class WhatIfView {
     this.clear = el("button", { type: "button", onclick: () => app.store.set({ off: [] }) }, "All on again");
     this.result = el("div", { class: "result", "aria-live": "polite" });
     this.other = el("select", { id: "other-item", onchange: () => app.store.set({ other: Number(this.other.value) }) });
-    this.lookButton = el("button", { type: "button", onclick: () => this.lookOther() }, "Look");
+    this.lookButton = el("button", { type: "button", onclick: () => this.lookOther(this.weightsOf.value) }, "Look");
     this.weightsOf = el("select", { id: "other-weights", "aria-label": "Run and weights" });
     this.compareSays = el("p", { class: "note" });
     this.maps = [new HeatMap(app.theme), new HeatMap(app.theme), new HeatMap(app.theme)];
@@ -48,6 +48,15 @@ export class WhatIfView {
     this.gridKey = "";
     /** @type {import("./holder.js").Holder | null} */
     this.past = null;
+    if (app.data.live) this.again();
+  }
+
+  /** What the address tells, asked anew. */
+  async again() {
+    const { beside, off, at } = this.app.store.state;
+    if (beside) await this.lookOther(beside);
+    else if (off.length) await this.ablate();
+    if (at >= 0) await this.askHistory();
   }
 
   show() {
@@ -139,8 +148,7 @@ export class WhatIfView {
     try {
       const told = await data.post("/api/ablate", { item: item.id, heads_off: off });
       this.tellAblation(told);
-      const place = data.items.push(data.itemOf(told.item)) - 1;
-      store.set({ other: place });
+      store.set({ beside: "", other: data.items.push(data.itemOf(told.item)) - 1 });
     } catch (reason) {
       fill(this.result, reason instanceof Error ? reason.message : String(reason));
     } finally {
@@ -198,7 +206,7 @@ export class WhatIfView {
       fill(
         this.weightsOf,
         data.runs.flatMap((run, place) =>
-          ["best", ...(run.checkpoints ?? []).map((/** @type {any} */ one) => one.name)].map((weights) => el("option", { value: JSON.stringify([place, weights]) }, `${run.name}, ${weights}`)),
+          ["best", ...(run.checkpoints ?? []).map((/** @type {any} */ one) => one.name)].map((weights) => el("option", { value: `${place}.${weights}` }, `${run.name}, ${weights}`)),
         ),
       );
     }
@@ -239,13 +247,14 @@ export class WhatIfView {
     return `${run.name}${item.weights === "best" ? "" : `, ${item.weights}`}${off}: ${shortened(item.text, 40)}`;
   }
 
-  async lookOther() {
+  /** @param {string} beside run and weights, as 1.best */
+  async lookOther(beside) {
     const { data, item, store } = this.app;
-    const [run, weights] = JSON.parse(this.weightsOf.value);
+    const [run, weights] = [parseInt(beside, 10) || 0, beside.slice(beside.indexOf(".") + 1)];
     this.element.classList.add("busy");
     try {
       const other = await data.look({ text: item.text, target: item.target, tag: item.tag, run, weights });
-      store.set({ other: data.items.push(other) - 1 });
+      store.set({ beside, other: data.items.push(other) - 1 });
     } catch (reason) {
       fill(this.compareSays, reason instanceof Error ? reason.message : String(reason));
     } finally {
