@@ -22,6 +22,7 @@ import { hideTip, showTip } from "./tip.js";
  * @property {number} [now]  a row that is marked
  * @property {number} [until]  rows from here on are left empty
  * @property {number} [high]  of a cell, where cells are not square
+ * @property {number} [every]  which rows are named, where there is no room for all
  */
 
 /** A heat map, as wide as its place. */
@@ -89,9 +90,11 @@ export class HeatMap {
     }
     const size = (/** @type {number} */ cell) => Math.min(12.5, Math.max(8, cell * 0.72));
     pen.textAlign = "right";
-    if (high >= 9) {
-      pen.font = `${size(high)}px ${FONT}`;
+    const { every = 1 } = heat;
+    if (high * every >= 9) {
+      pen.font = `${size(high * every)}px ${FONT}`;
       rows.forEach((text, row) => {
+        if (row % every) return;
         pen.fillStyle = css(row < until ? theme.ink : theme.soft);
         pen.fillText(fitted(pen, text, left - 8), left - 5, top + (row + 0.5) * high);
       });

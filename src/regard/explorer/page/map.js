@@ -5,7 +5,7 @@ import { css, headColour } from "./colour.js";
 import { Strip } from "./controls.js";
 import { readable } from "./data.js";
 import { el, fill, shortened } from "./dom.js";
-import { percentText, top } from "./numbers.js";
+import { percentText, top, valueText } from "./numbers.js";
 import { within } from "./selection.js";
 
 /** @typedef {import("./selection.js").App} App */
@@ -144,22 +144,31 @@ export class MapView {
     );
     this.showSame(told, depth);
     const found = this.dots.findIndex((dot) => `${dot.text}.${dot.place}` === store.state.find);
-    this.held = found;
+    this.held = found >= 0 ? found : this.dots.findIndex((dot) => dot.text === this.own() && dot.place === store.state.row);
     this.draw();
     this.tell();
   }
 
   hover() {}
 
+  /** Which text of the map is the one at hand. */
+  own() {
+    const { data, item } = this.app;
+    return data.live ? 0 : data.items.filter((one) => one.run === 0).indexOf(item);
+  }
+
   /** Words that stand at several places: how alike their states are, layer by layer. @param {any} told @param {number} depth */
   showSame(told, depth) {
     fill(
       this.same,
       told.same.length ? el("h3", {}, "The same word at several places") : null,
+      told.same.length
+        ? el("p", { class: "note" }, "How alike its vectors are, from embedding to last layer: 1 is the same, and less the more the context has moved them apart.")
+        : null,
       told.same.map((/** @type {any} */ word) => {
         const cosines = /** @type {import("./holder.js").Holder} */ (this.app.data.map).array(word.cosines);
         return el(
-          "p", { class: "same-word" }, el("bdi", { class: "made" }, word.text), ` at ${word.places.length} places, mean cosine `,
+          "p", { class: "same-word" }, el("bdi", { class: "made" }, word.text), ` at ${word.places.length} places `,
           cosines
             ? el("span", { class: "path" }, Array.from(cosines.values, (value, place) => el("span", { class: place === depth ? "now" : "", title: told.layers[place] }, value.toFixed(2))))
             : "…",
@@ -281,7 +290,7 @@ export class MapView {
     fill(this.title, el("bdi", {}, `“${shortened(dot.piece, 40)}”`));
     /** @type {{piece: string, cosine: number}[]} */
     const near = this.told.neighbours[dot.number] ?? [];
-    fill(this.near, near.map((one) => el("li", {}, el("bdi", {}, shortened(readable(one.piece), 30)), el("span", { class: "bar-amount" }, one.cosine.toFixed(3)))));
+    fill(this.near, near.map((one) => el("li", {}, el("bdi", {}, shortened(readable(one.piece), 30)), el("span", { class: "bar-amount" }, valueText(one.cosine, 3)))));
     const cosines = this.app.data.map?.array(this.told.cosines);
     if (!cosines) return;
     const [, rows, cols] = cosines.shape;
@@ -294,7 +303,7 @@ export class MapView {
         const other = this.dots.find((one) => one.number === place);
         const text = other ? other.piece : String(place);
         const from = other && other.text !== dot.text ? ` (text ${other.text + 1})` : "";
-        return el("li", {}, el("span", {}, el("bdi", {}, shortened(text, 30)), el("span", { class: "note" }, from)), el("span", { class: "bar-amount" }, row[place].toFixed(3)));
+        return el("li", {}, el("span", {}, el("bdi", {}, shortened(text, 30)), el("span", { class: "note" }, from)), el("span", { class: "bar-amount" }, valueText(row[place], 3)));
       }),
     );
   }
@@ -310,7 +319,8 @@ export class MapView {
   /** @param {number} place */
   hold(place) {
     const dot = this.dots[place];
-    this.app.store.set({ find: dot ? `${dot.text}.${dot.place}` : "" });
+    const same = dot && dot.text === this.own() && this.app.store.state.units === "pieces";
+    this.app.store.set({ find: dot ? `${dot.text}.${dot.place}` : "", ...(same ? { row: dot.place, col: -1 } : {}) });
   }
 
   /** @param {PointerEvent} event */

@@ -57,7 +57,7 @@ export class PositionsView {
       this.heat.show({
         matrix: { rows, cols, values: numbers.values, digits: numbers.digits },
         rows: Array.from({ length: rows }, (_, row) => `step ${row}`), cols: Array.from({ length: cols }, (_, col) => `value ${col}`),
-        colour: (value) => diverging(theme, value, most), text: (value) => valueText(value, numbers.digits), high: Math.max(3, Math.min(8, 400 / rows)),
+        colour: (value) => diverging(theme, value, most), text: (value) => valueText(value, numbers.digits), high: Math.max(3, Math.min(8, 400 / rows)), every: 10,
         label: `The encoding of ${rows} positions, ${cols} values each`,
       });
       this.range.max = String(rows - 1);
