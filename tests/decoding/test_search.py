@@ -87,6 +87,13 @@ def test_phrases_have_to_be_written(beam, model):
     assert any(answer.ended for own, _ in answers for answer in own) or beam == 1
 
 
+@pytest.mark.parametrize("options", [{"beam": 4, "groups": 2}, {"samples": 3}], ids=str)
+def test_phrases_are_refused_where_nothing_would_write_them(options, translator):
+    """Groups once failed over them with a traceback, and samples left them out without a word."""
+    with pytest.raises(InputError, match="phrases: only a beam without groups"):
+        found(translator, [asked(translator, 0, phrases=((4, 5),))], **options)
+
+
 @pytest.mark.parametrize("beta", [0.2, 1.5])
 def test_coverage(beta, translator):
     heads = ((0, 1), (1, 0))

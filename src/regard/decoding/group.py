@@ -21,6 +21,7 @@ from regard.decoding.recorder import Recorder
 from regard.decoding.request import Found, Hypothesis, Ids, Request, Search
 from regard.decoding.restrict import NEVER, Guard, forbid_early_end, forbid_repeats, forbid_runs, penalise
 from regard.decoding.steps import StepModel, Steps
+from regard.errors import InputError
 
 UNSEEN = 1e-6
 """least attention that the coverage penalty counts: a piece that nothing looked at costs 13.8, not infinitely much"""
@@ -42,6 +43,8 @@ class Group:
         self.numbers = [number for number, _ in requests]
         self.requests = [request for _, request in requests]
         asked, device = self.requests, model.device
+        if any(each.phrases for each in asked) and (self.options.samples or search.groups > 1):
+            raise InputError("a request with phrases: only a beam without groups writes what has to be written")
         room = max(len(each.read) + each.limit for each in asked)
         self.steps: Steps = model.start(
             [each.source for each in asked], [each.read[:-1] for each in asked], capacity=room,

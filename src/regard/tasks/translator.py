@@ -36,6 +36,7 @@ from regard.tasks.sentences import portions
 from regard.tasks.shield import Span, required, restore, shield
 from regard.tasks.translation import EMPTY, Translation, alignment
 from regard.text import Tokenizer
+from regard.text.spellings import spellings
 from regard.text.tokenizer import UNKNOWN_TEXT
 
 MBR_SAMPLES = 32
@@ -118,6 +119,10 @@ class Translator:
         decoding, wanted = decoding or self.recipe.decoding, wanted or Wanted()
         if decoding.mbr and not decoding.samples:
             decoding = replace(decoding, samples=MBR_SAMPLES)
+        if (decoding.samples or decoding.groups > 1) and (
+            wanted.keep or wanted.markup or wanted.glossary or any(each.phrases for each in asked)
+        ):
+            raise InputError("phrases, a glossary and what is kept have to be written: only by a beam without groups")
         if wanted.split:
             return self._split(asked, decoding, wanted, place)
         said = [row for row, each in enumerate(asked) if each.text.strip()]
@@ -204,20 +209,19 @@ class Translator:
         return tuple(heads)
 
     def _heads(self, decoding: DecodingConfig) -> tuple[CrossHead, ...]:
-        return self._stated_heads(decoding) or self.alignment_heads
+        heads = self._stated_heads(decoding) or self.alignment_heads
+        for layer, head in heads:
+            if any(layer >= each.config.decoder_layers or head >= each.config.heads for each in self.models):
+                raise InputError(
+                    f"decoding.alignment_heads: one of the models has no head {layer}.{head}; state others"
+                )
+        return heads
 
     def _options(self, decoding: DecodingConfig, wanted: Wanted) -> Search:
-        forbidden = [
-            ids
-            for phrase in decoding.forbid
-            for text in dict.fromkeys((phrase, phrase.lower(), phrase[:1].upper() + phrase[1:]))
-            for ids in (self.tokenizer.encode(text), self.tokenizer.encode(text, continued=True))
-        ]
-        if decoding.unknown == "forbid":
-            forbidden.append([self.tokenizer.specials.unknown])
+        unknown = ((self.tokenizer.specials.unknown,),) if decoding.unknown == "forbid" else ()
         return Search(
             end=self.tokenizer.specials.end, options=decoding, nbest=decoding.samples or wanted.nbest,
-            forbidden=tuple(dict.fromkeys(tuple(ids) for ids in forbidden if ids)), tree=wanted.tree,
+            forbidden=(*spellings(self.tokenizer, decoding.forbid), *unknown), tree=wanted.tree,
             coverage_heads=self._heads(decoding) if decoding.coverage_penalty else (),
         )  # fmt: skip
 
@@ -234,7 +238,7 @@ class Translator:
         prefix = tuple(self.tokenizer.encode(asked.prefix))
         pieces = len(source) - 1
         limit = decoding.max_length or int(decoding.max_ratio * pieces) + 20
-        limit = min(limit, most - len(prefix))
+        limit = min(max(1, limit - len(prefix)), most - len(prefix))
         if limit < 1:
             raise InputError(f"its prefix has {len(prefix):,} pieces, and the model writes {most:,}")
         least = max(decoding.min_length, math.ceil(decoding.min_ratio * pieces)) - len(prefix)
