@@ -8,7 +8,8 @@ examples:
   regard export runs/fr-en --to ctranslate2 --out fr-en.ct2 --precision int8
 
 ends by running both sides on sample inputs: certificate.json says how far apart they came out, and nothing is left if
-they disagree; decoding.json holds the arguments of CTranslate2's translate_batch that search as the recipe says
+they disagree; decoding.json holds the arguments of CTranslate2's translate_batch that search as the recipe says, and
+what of the recipe's search is not the same there is said
 """
 
 
@@ -42,4 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         f"{certificate.logp_largest:.2g}, greedy answers are the same for {certificate.greedy_equal:.0%}, "
         f"those of a beam of 4 for {certificate.beam_equal:.0%}"
     )
+    for each in certificate.not_carried:
+        print(f"not the same there: {each}")
     return 0

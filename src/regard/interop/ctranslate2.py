@@ -23,8 +23,9 @@ from regard.interop.ctranslate2_check import Certificate, compare
 from regard.models import EncoderDecoder
 from regard.nn.blocks import Embedding, Layer, MultiHead, Stack
 from regard.nn.relations import Buckets
-from regard.runs import open_run
+from regard.runs import Stored, open_run
 from regard.text import Tokenizer
+from regard.text.spellings import spellings
 
 Precision = Literal["float32", "int8"]
 
@@ -54,28 +55,38 @@ def export_ctranslate2(
         )
     check_model(stored.model.config)
     arguments = search_arguments(stored.recipe.decoding, stored.tokenizer)
-    spec = specification(stored.model, stored.tokenizer, stored.source_tokenizer, precision=precision)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
+        if precision == "int8":  # first the weights that are rounded: what is wrong there would pass for rounding
+            _made(stored, Path(beside) / "float32", samples, "float32")
         made = Path(beside) / "made"
-        made.mkdir()
-        spec.save(str(made))
+        certificate = _made(stored, made, samples, precision)
         for file in Path(folder).glob("tokens.*"):
             shutil.copy(file, made / file.name)
         (made / DECODING).write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
-        certificate = compare(
-            stored.model, made, samples, precision=precision, names=names(stored.tokenizer),
-            source_names=names(stored.source_tokenizer), specials=stored.tokenizer.specials,
-        )  # fmt: skip
-        text = json.dumps(certificate.to_plain(), indent=2, allow_nan=False) + "\n"
-        (made / CERTIFICATE).write_text(text, encoding="utf-8")
-        if not certificate.held:
-            raise InputError(
-                f"{folder}: CTranslate2 answers otherwise, and nothing was exported: {'; '.join(certificate.faults)}"
-            )
         if place.is_dir():
             place.rmdir()
         made.rename(place)
+    return certificate
+
+
+def _made(stored: Stored, made: Path, samples: Sequence[Given], precision: Precision) -> Certificate:
+    """Their files with the certificate, unless both sides disagree."""
+    assert isinstance(stored.model, EncoderDecoder)
+    spec = specification(stored.model, stored.tokenizer, stored.source_tokenizer, precision=precision)
+    made.mkdir()
+    spec.save(str(made))
+    certificate = compare(
+        stored.model, made, samples, precision=precision, names=names(stored.tokenizer),
+        source_names=names(stored.source_tokenizer), specials=stored.tokenizer.specials,
+        not_carried=not_carried(stored.recipe.decoding),
+    )  # fmt: skip
+    text = json.dumps(certificate.to_plain(), indent=2, allow_nan=False) + "\n"
+    (made / CERTIFICATE).write_text(text, encoding="utf-8")
+    if not certificate.held:
+        raise InputError(
+            f"{stored.folder}: CTranslate2 answers otherwise, and nothing was exported: {'; '.join(certificate.faults)}"
+        )
     return certificate
 
 
@@ -104,6 +115,12 @@ def search_arguments(options: DecodingConfig, tokenizer: Tokenizer) -> dict[str,
         absent.append("length_norm")
     if options.coverage_penalty:
         absent.append("coverage_penalty")  # theirs counts the heads of one layer only, and bounds nothing from below
+    if options.stopping == "likely" and options.length_penalty and options.beam > 1:
+        absent.append("stopping")
+    if options.max_ratio != plain.max_ratio and options.max_length is None:
+        absent.append("max_ratio")
+    if options.alignment_heads and options.unknown == "replace":
+        absent.append("alignment_heads")
     if absent:
         stated = "; ".join(f"decoding.{name} = {getattr(options, name)!r}" for name in absent)
         raise InputError(f"cannot be exported to CTranslate2, which has no counterpart: {stated}; state it otherwise")
@@ -118,10 +135,31 @@ def search_arguments(options: DecodingConfig, tokenizer: Tokenizer) -> dict[str,
             "beam_size": 1, "num_hypotheses": options.samples, "sampling_topk": options.top_k,
             "sampling_topp": options.top_p, "sampling_temperature": options.temperature,
         }  # fmt: skip
-    if options.forbid:
+    runs = spellings(tokenizer, options.forbid)
+    if runs:
         pieces = names(tokenizer)
-        arguments["suppress_sequences"] = [[pieces[id] for id in tokenizer.encode(word)] for word in options.forbid]
+        arguments["suppress_sequences"] = [[pieces[id] for id in run] for run in runs]
     return arguments
+
+
+def not_carried(options: DecodingConfig) -> tuple[str, ...]:
+    """What the recipe leaves as it is by default, and CTranslate2 does in another way or not at all."""
+    told = []
+    if options.stopping == "safe" and options.length_penalty and options.beam > 1 and not options.samples:
+        told.append(f"decoding.stopping = 'safe': theirs stops when {options.beam} answers have ended, as 'full' does")
+    if options.guard:
+        told.append("decoding.guard = true: theirs does not stop runaway repetition")
+    if options.max_length is None:
+        told.append("decoding.max_ratio: theirs stops at 256 pieces, however long the source is")
+    stated = [name for name in ("forbid", "no_repeat_ngram", "min_length") if getattr(options, name)]
+    stated += ["unknown"] if options.unknown == "forbid" else []
+    if stated and options.beam > 1 and not options.samples:
+        told.append(f"decoding.{', '.join(stated)}: theirs spreads what is forbidden over the other pieces of a beam")
+    if options.samples:
+        told.append(f"decoding.seed = {options.seed}: theirs draws by other numbers")
+    if options.unknown == "replace":
+        told.append("decoding.unknown = 'replace': theirs looks at other heads")
+    return tuple(told)
 
 
 def names(tokenizer: Tokenizer) -> list[str]:

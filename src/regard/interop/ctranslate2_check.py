@@ -45,6 +45,8 @@ class Certificate:
     """the same for a beam of 4, each side as it defines and stops it, with length_penalty 0"""
     faults: tuple[str, ...]
     """why the two disagree, if they do"""
+    not_carried: tuple[str, ...] = ()
+    """of the recipe's search, what theirs does in another way"""
 
     @property
     def held(self) -> bool:
@@ -62,7 +64,7 @@ class Certificate:
 
 def compare(
     model: EncoderDecoder, folder: Path, samples: Sequence[Given], *, precision: str, names: Sequence[str],
-    source_names: Sequence[str], specials: Specials,
+    source_names: Sequence[str], specials: Specials, not_carried: tuple[str, ...] = (),
 ) -> Certificate:  # fmt: skip
     """Given pieces' log-probabilities, then greedy and beam answers, of both sides."""
     import ctranslate2
@@ -93,7 +95,7 @@ def compare(
     return Certificate(
         format="ctranslate2", version=ctranslate2.__version__, precision=precision, samples=len(given),
         pieces=len(apart), logp_largest=largest, logp_spread=spread, bound=bound, greedy_equal=_share(greedy),
-        beam_equal=_share(beam), faults=tuple(faults),
+        beam_equal=_share(beam), faults=tuple(faults), not_carried=not_carried,
     )  # fmt: skip
 
 
