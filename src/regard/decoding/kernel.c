@@ -123,31 +123,41 @@ static void attend(const Model *m, int h, const float *q, const float *held, con
     const int g = h / (m->heads / m->key_heads);
     const float *query = q + h * K, *keys = held + g * K, *values = held + m->key_heads * K + g * V;
     const float *bias = distances ? distances + (long)h * (2 * reach - 1) + reach - 1 - place : 0;
-    for (int t = 0; t < count; t++) {
-        const float *key = keys + (long)(slots ? slots[t] : t) * slot;
-        F dot = AT(query) * AT(key);
-        for (int i = 16; i < K; i += 16) dot += AT(query + i) * AT(key + i);
-        weights[t] = sum(dot) + (bias ? bias[t] : 0.0f);
+    for (int first = 0; first < count; first += 16) {
+        const int last = count - first < 16 ? count - first : 16;
+        F dots[16] = {};
+        for (int t = 0; t < last; t++) {
+            const float *key = keys + (long)(slots ? slots[first + t] : first + t) * slot;
+            F dot = {};
+            int i = 0;
+            for (; i + 64 <= K; i += 64)
+#pragma GCC unroll 4
+                for (int j = 0; j < 64; j += 16) dot += AT(query + i + j) * AT(key + i + j);
+            for (; i < K; i += 16) dot += AT(query + i) * AT(key + i);
+            dots[t] = dot;
+        }
+        PUT(weights + first) = sums(dots);
     }
+    for (int t = 0; bias && t < count; t++) weights[t] += bias[t];
     for (int t = count; t < padded; t++) weights[t] = -INFINITY;
     F most = AT(weights), total = {};
     for (int t = 16; t < padded; t += 16) most = bigger(most, AT(weights + t));
     const float peak = largest(most);
     for (int t = 0; t < padded; t += 16) {
-        F x = exponential(AT(weights + t) - peak);
-        PUT(weights + t) = x;
-        if (t + 16 <= count) total += x;
+        PUT(weights + t) = exponential(AT(weights + t) - peak); /* 1e-38 behind the last */
+        total += AT(weights + t);
     }
-    float whole = sum(total);
-    for (int t = count & ~15; t < count; t++) whole += weights[t];
+    const float whole = sum(total);
     const float share = 1.0f / whole;
     int i = 0;
     for (; i + 64 <= V; i += 64) { /* four sums at a time: one alone waits for its last addition */
         F found[4] = {};
         for (int t = 0; t < count; t++) {
             const float *value = values + (long)(slots ? slots[t] : t) * slot + i;
+#pragma GCC unroll 4
             for (int j = 0; j < 4; j++) found[j] += weights[t] * AT(value + 16 * j);
         }
+#pragma GCC unroll 4
         for (int j = 0; j < 4; j++) PUT(out + h * V + i + 16 * j) = found[j] * share;
     }
     for (; i < V; i += 16) {

@@ -38,6 +38,34 @@ INLINE float sum(F x) {
 #endif
 }
 
+/* the sums of 16 vectors, as one: added in a tree, half of the places at a time */
+INLINE F sums(const F *x) {
+#if defined(__AVX512F__)
+    __m512 half[8], quarter[4], eighth[2];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        const __m512 a = (__m512)x[2 * i], b = (__m512)x[2 * i + 1];
+        half[i] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d a = _mm512_castps_pd(half[2 * i]), b = _mm512_castps_pd(half[2 * i + 1]);
+        quarter[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const __m512 a = quarter[2 * i], b = quarter[2 * i + 1];
+        eighth[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    }
+    return (F)_mm512_add_ps(
+        _mm512_shuffle_f32x4(eighth[0], eighth[1], 0x88), _mm512_shuffle_f32x4(eighth[0], eighth[1], 0xdd));
+#else
+    F all = {};
+    for (int i = 0; i < 16; i++) all[i] = sum(x[i]);
+    return all;
+#endif
+}
+
 INLINE float largest(F x) {
 #if defined(__AVX512F__)
     return _mm512_reduce_max_ps((__m512)x);
@@ -108,20 +136,27 @@ INLINE I multiply(const int kind, I acc, uint32_t a, I b) {
 #endif
 }
 
-/* the sums of 16 outputs from `n` on, scaled, with their bias, put where they belong */
-INLINE void settle(const int kind, const Linear *l, int n, I acc, float scale, float *place, int mode) {
-    const int left = l->outputs - n;
-    if (left <= 0) return;
+/* the sums of 16 outputs from `n` on, scaled, with their bias */
+INLINE F scaled(const int kind, const Linear *l, int n, I acc, float scale, int mode) {
     F x = (F)acc;
     if (kind == INT8) x = __builtin_convertvector(acc, F) * (AT(l->scale + n) * scale);
     x += AT(l->bias + n);
-    if (mode & WITH_RELU) x = bigger(x, (F){});
+    return mode & WITH_RELU ? bigger(x, (F){}) : x;
+}
+
+/* put where they belong: `left` of them, if there are no more */
+INLINE void settle(const int kind, const Linear *l, int n, I acc, float scale, float *place, int mode) {
+    const int left = l->outputs - n;
+    if (left <= 0) return;
+    F x = scaled(kind, l, n, acc, scale, mode);
     if (left >= 16) {
         if (mode & ADD) x += AT(place);
         PUT(place) = x;
-    } else {
-        for (int i = 0; i < left; i++) place[i] = mode & ADD ? x[i] + place[i] : x[i];
+        return;
     }
+    float some[16];
+    PUT(some) = x;
+    for (int i = 0; i < left; i++) place[i] = mode & ADD ? some[i] + place[i] : some[i];
 }
 
 /* `rows` rows of inputs times a panel of weights */
@@ -143,11 +178,24 @@ INLINE void panel(const int kind, const int rows, const Linear *l, int begin, co
 #pragma GCC unroll 8
             for (int v = 0; v < LANES; v++) acc[r][v] = multiply(kind, acc[r][v], a[(long)r * words + k], b[v]);
     }
+    if (begin + PANEL > l->outputs) {
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
-        for (int v = 0; v < LANES; v++)
-            settle(kind, l, begin + 16 * v, acc[r][v], scales[r], out + r * width + begin + 16 * v, mode);
+            for (int v = 0; v < LANES; v++)
+                settle(kind, l, begin + 16 * v, acc[r][v], scales[r], out + r * width + begin + 16 * v, mode);
+        return;
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        float *place = out + r * width + begin;
+#pragma GCC unroll 8
+        for (int v = 0; v < LANES; v++) {
+            F x = scaled(kind, l, begin + 16 * v, acc[r][v], scales[r], mode);
+            if (mode & ADD) x += AT(place + 16 * v);
+            PUT(place + 16 * v) = x;
+        }
+    }
 }
 
 /* all rows times a panel of weights */
