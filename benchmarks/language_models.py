@@ -74,6 +74,7 @@ def gpt2(config: ModelConfig) -> nn.Module:
     """transformers' GPT-2 of the same size, without dropout."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
+    assert config.vocabulary is not None
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=config.vocabulary, n_positions=config.max_length, n_embd=config.d_model,

@@ -65,6 +65,7 @@ def test_a_text_is_scored_and_compared(make, capsys, tmp_path):
         assert one["bits_per_byte"] == pytest.approx(nats / size / math.log(2), rel=1e-5)
     lines = said(capsys, run, "--source", str(tmp_path / "new.txt")).splitlines()
     assert lines[0] == f"{run} on {tmp_path / 'new.txt'}: 15 pieces, 14 bytes"
+    assert lines == said(capsys, run, "--test", str(tmp_path / "new.txt")).splitlines()
     assert float(lines[1].split()[1]) == pytest.approx(found["loss"], abs=1e-4)
 
 
@@ -76,7 +77,7 @@ def test_the_recipes_own_text_is_taken(make, capsys, tmp_path):
 
 
 def test_what_cannot_be_scored_is_refused(make, capsys, tmp_path):
-    assert "its recipe has no data.test; say --source FILE" in refused(capsys, make())
+    assert "its recipe has no data.test; say --test FILE" in refused(capsys, make())
     assert "--beam: " in refused(capsys, make("two"), "--beam", "3")
     assert "no such run folder" in refused(
         capsys, make("three"), "--source", str(tmp_path / "text.txt"), "--against", str(tmp_path / "no")

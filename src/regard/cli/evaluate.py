@@ -21,7 +21,7 @@ examples:
   regard evaluate runs/fr-en
   regard evaluate runs/fr-en --source news.fr --target news.en --per-sentence news.tsv
   regard evaluate runs/fr-en --against runs/fr-en-without-dropout --json
-  regard evaluate runs/shakespeare --source sonnets.txt
+  regard evaluate runs/shakespeare --test sonnets.txt
   regard evaluate runs/sst2 --test reviews.tsv --probe runs/minilm
 
 p says how often chance alone would show so large a difference between the two
@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text to translate, or of a language model to score; else the recipe's data.test",
     )
     parser.add_argument("--target", metavar="FILE", help="what the translations should be, a line for a line")
-    parser.add_argument("--test", metavar="FILE", help="classify: labelled text; without it data.test, or data.valid")
+    parser.add_argument(
+        "--test", metavar="FILE", help="classify: labelled text; generate: plain text; else the recipe's"
+    )
     parser.add_argument(
         "--probe", metavar="RUN", help="classify: beside it a linear classifier on this run's frozen embeddings"
     )

@@ -25,13 +25,13 @@ def evaluate_text(recipe: "Recipe", arguments: argparse.Namespace) -> int:
     for name in _OTHERS:
         if getattr(arguments, name, None):
             option = name.replace("_", "-")
-            raise InputError(f"--{option}: {arguments.run} generates; say --source FILE for the text to score")
+            raise InputError(f"--{option}: {arguments.run} generates; say --test FILE for the text to score")
     found = []
     for folder in [arguments.run, *([arguments.against] if arguments.against else [])]:
         stored = open_run(folder)
         if stored.recipe.task != "generate":
             raise InputError(f"{folder}: its task is {stored.recipe.task}, it does not generate")
-        text, where = _text(stored, recipe, arguments.source)
+        text, where = _text(stored, recipe, arguments.test or arguments.source)
         found.append((folder, measure(stored.model, text, stored.tokenizer), text.window))
     if arguments.json:
         rows = [_plain(folder, score, window) for folder, score, window in found]
@@ -42,18 +42,20 @@ def evaluate_text(recipe: "Recipe", arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(stored: "Stored", recipe: "Recipe", source: str | None) -> tuple["PackedStore", str]:
+def _text(stored: "Stored", recipe: "Recipe", file: str | None) -> tuple["PackedStore", str]:
     """The text that is asked for, cut by the run's own tokeniser, and what it is."""
-    from regard.tasks.generate import held_out_text, packed_text
+    from regard.tasks.generate import OTHER_TEXT, held_out_text, packed_text
 
-    data, folder = recipe.data, Path(stored.folder) / "data"
-    for files, what in (((source,) if source else (), ""), (data.test, ""), (data.valid, "validation text ")):
+    data, folder = recipe.data, Path(stored.folder)
+    for files, what in (((file,) if file else (), ""), (data.test, ""), (data.valid, "validation text ")):
         if files:
-            return packed_text(stored.recipe, files, stored.tokenizer, folder=folder), what + ", ".join(files)
+            return packed_text(stored.recipe, files, stored.tokenizer, folder=folder / OTHER_TEXT), what + ", ".join(
+                files
+            )
     if data.valid_share and stored.recipe.data == data:
-        text = held_out_text(stored.recipe, stored.tokenizer, folder=folder)
+        text = held_out_text(stored.recipe, stored.tokenizer, folder=folder / "data")
         return text, f"the last {data.valid_share:.0%} of {', '.join(data.train)}"
-    raise InputError(f"{stored.folder}: its recipe has no data.test; say --source FILE for the text to score")
+    raise InputError(f"{stored.folder}: its recipe has no data.test; say --test FILE for the text to score")
 
 
 def _plain(folder: str, score: "TextScore", window: int) -> dict[str, object]:

@@ -47,11 +47,11 @@ def data_section(recipe: Recipe, manifest: Manifest | None, padding: Sequence[fl
     """The text: files, how many pairs of each, what was left out and why; and the tokenisers."""
     data = recipe.data
     notes = manifest["notes"] if manifest else {}
-    parts: list[Content] = [_files_table(data, list(notes.get("sets", ())))]
+    named = words(recipe).rows
+    parts: list[Content] = [_files_table(data, list(notes.get("sets", ())), named)]
     if report := notes.get("report"):
         whole = sum(report.values()) or 1
         rows = [(FAULTS.get(name, name), f"{count:,}", f"{count / whole:.1%}") for name, count in report.items()]
-        named = words(recipe).rows
         parts.append(table(f"Training {named}", (named, "count", "share"), [row for row in rows if row[1] != "0"]))
     else:
         parts.append(element("p", "The prepared data is not in the folder, so nothing is counted.", class_="note"))
@@ -90,7 +90,7 @@ def mean_lengths(recipe: Recipe, manifest: Manifest | None) -> tuple[float, floa
         return None
 
 
-def _files_table(data: DataConfig, counts: list[int]) -> Html:
+def _files_table(data: DataConfig, counts: list[int], named: str) -> Html:
     sets = training_sets(data) if data.train or data.sets else ()
     known = counts if len(counts) == len(sets) else [None] * len(sets)
     rows: list[tuple[Content, ...]] = [
@@ -99,7 +99,7 @@ def _files_table(data: DataConfig, counts: list[int]) -> Html:
     ]
     for name, files in (("validation", data.valid), ("test", data.test)):
         rows.append((name, ", ".join(files) or "none", data.tag if files else None, None, None))
-    return table("Files", ("used for", "files", "tag", "weight", "pairs kept"), rows, words=(0, 1, 2))
+    return table("Files", ("used for", "files", "tag", "weight", f"{named} kept"), rows, words=(0, 1, 2))
 
 
 def cost_section(recipe: Recipe, history: History, lengths: tuple[float, float] | None) -> Html:

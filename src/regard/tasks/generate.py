@@ -17,6 +17,8 @@ from regard.nn.loss import cross_entropy
 from regard.tasks.beginning import Say, first_model, first_tokenizer
 from regard.text import Tokenizer, read_texts, train_tokenizer, training_sets
 
+OTHER_TEXT = "data.valid"
+"""folder of a run for text that it does not learn from, as prepared"""
 VALID_PIECES = 200_000
 """of the held out text, at most, that each validation reads"""
 READ_TOGETHER = 8192
@@ -44,7 +46,7 @@ class GenerateJob:
         if held is not None:
             self.valid = PackedStore(texts, held, window=window, specials=specials)
         elif recipe.data.valid:
-            self.valid = packed_text(recipe, recipe.data.valid, self.tokenizer, folder=out / "data")
+            self.valid = packed_text(recipe, recipe.data.valid, self.tokenizer, folder=out / OTHER_TEXT)
         if self.valid is not self.store:
             say(f"validation: {self.valid}")
         continuous = recipe.data.continuous
