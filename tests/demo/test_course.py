@@ -8,7 +8,7 @@ import torch
 
 from regard.cli.demo import described, lecture_questions, place_of
 from regard.demo import course
-from regard.demo.course import TIRED, WIDE, exact_share, find_head, it_row, run_demo, tag_of
+from regard.demo.course import FRENCH, TIRED, TURKISH, WIDE, exact_share, find_head, it_row, run_demo, tag_of
 from regard.demo.grammar import LECTURE_SENTENCES, corpus, references
 from regard.demo.page import outcome_section
 from regard.explorer.report import write_report
@@ -31,7 +31,7 @@ def made(tmp_path_factory):
             return replace(recipe, model=shape, training=training)
 
         patch.setattr(course, "demo_recipe", short)
-        patch.setattr(course, "corpus", lambda: corpus(size=4500, valid=30, test=60))
+        patch.setattr(course, "corpus", lambda size: corpus(size=size // 20, valid=30, test=60))
         patch.setattr(course, "REFERENCES", 10)
         outcome = run_demo(folder, minutes=3, watcher=Silent())
     return folder, outcome
@@ -47,9 +47,9 @@ def test_the_course(made):
     )
     for (text, row), expected in zip(outcome.rows, (TIRED, WIDE), strict=True):
         assert text == expected
-        assert [word for word, _ in row] == ["<2fr>", *expected.split(), "</s>"]
+        assert [word for word, _ in row] == [outcome.found.place[0], *expected.split(), "</s>"]
         assert sum(weight for _, weight in row) == pytest.approx(1, abs=1e-5)
-        assert row == it_row(run, text, outcome.found.head)
+        assert row == it_row(run, text, outcome.found.place)
     assert outcome.seconds > 0
 
 
@@ -72,15 +72,17 @@ def test_shares_are_of_what_is_right_to_the_letter():
     assert exact_share(Parrot(known), pairs) == {"en-fr": 1.0, "en-tr": 0.75, "fr-en": 1.0, "all": 55 / 60}
 
 
-def test_the_head_is_the_one_whose_antecedents_outweigh_most(made, monkeypatch):
-    """Weights made up for each head: one always looks at the place, one a little at the antecedent, one much."""
+@pytest.mark.parametrize(("in_french", "tag", "much"), [(0.55, FRENCH, 0.55), (0.4, TURKISH, 0.6)])
+def test_the_head_is_the_one_whose_antecedents_outweigh_most(in_french, tag, much, made, monkeypatch):
+    """Weights made up for each head: one always looks at the place, one a little at the antecedent, one much, in
+    Turkish more than in French."""
     folder, _ = made
     run = load(folder)
     monkeypatch.setattr(course, "REFERENCES", 10)
     antecedents = {one.sentence: one for one in references(count=10, seed=1)}
 
-    def rows(run, text):
-        pieces = course._words(run, text)
+    def rows(run, text, tag):
+        pieces = course._words(run, text, tag)
         names = {number: word.strip(".,").lower() for number, word in pieces}
         one = antecedents[text]
         animal, place = sorted((one.antecedent, one.other), key=[*names.values()].index)
@@ -94,13 +96,28 @@ def test_the_head_is_the_one_whose_antecedents_outweigh_most(made, monkeypatch):
             (("encoder.self", 0, 0), row(place, 1.0)),
             (("encoder.self", 0, 1), row(one.antecedent, 0.2)),
             (("decoder.cross", 0, 0), row(animal, 1.0)),
-            (("decoder.cross", 0, 1), row(one.antecedent, 0.6)),
+            (("decoder.cross", 0, 1), row(one.antecedent, {FRENCH: in_french, TURKISH: 0.6}[tag])),
         ]
 
     monkeypatch.setattr(course, "_rows_of_it", rows)
     found = find_head(run)
-    assert (found.head, found.sentences, found.right) == (("decoder.cross", 0, 1), 10, 1.0)
-    assert found.means == (pytest.approx((0.6, 0, 0)), pytest.approx((0, 0.6, 0)))
+    assert (found.place, found.sentences, found.right) == ((tag, ("decoder.cross", 0, 1)), 10, 1.0)
+    assert found.means == (pytest.approx((much, 0, 0)), pytest.approx((0, much, 0)))
+
+
+@pytest.mark.parametrize(
+    ("tag", "written", "step"),
+    [
+        (FRENCH, ["<s>", "▁la", "▁rue", "▁parce", "▁qu'", "elle", "▁était"], 4),
+        (FRENCH, ["<s>", "▁parce", "▁qu'il", "▁était"], 1),
+        (FRENCH, ["<s>", "▁la", "▁rue"], 2),
+        (TURKISH, ["<s>", "▁geçmedi", "▁çünkü", "▁hay", "van", "▁çok"], 2),
+        (TURKISH, ["<s>", "▁geçmedi", "▁çün", "kü", "▁cadde"], 3),
+        (TURKISH, ["<s>", "▁geçmedi"], 1),
+    ],
+)
+def test_the_step_that_translates_it(tag, written, step):
+    assert course._step_of_it(written, tag) == step
 
 
 def test_the_terminal_and_the_report_say_it(made):
@@ -117,13 +134,14 @@ def test_the_terminal_and_the_report_say_it(made):
 
 
 def test_the_explorer_begins_at_the_head():
-    assert place_of(("decoder.cross", 1, 3)) == {
+    assert place_of((TURKISH, ("decoder.cross", 1, 3))) == {
         "view": "heads", "part": "decoder.cross", "layer": "1", "heads": "3", "head": "3"
     }  # fmt: skip
-    assert [question.text for question in lecture_questions()] == [TIRED, WIDE, "Je suis étudiant."]
+    questions = [(question.text, question.tag) for question in lecture_questions(TURKISH)]
+    assert questions == [(TIRED, TURKISH), (WIDE, TURKISH), ("Je suis étudiant.", "<2en>")]
 
 
 def test_stopped_it_says_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(course, "train", lambda *given, **more: Progress(step=3))
-    monkeypatch.setattr(course, "corpus", lambda: corpus(size=4500, valid=0, test=0))
+    monkeypatch.setattr(course, "corpus", lambda size: corpus(size=size // 20, valid=0, test=0))
     assert run_demo(tmp_path, minutes=3, watcher=Silent()) is None

@@ -99,7 +99,7 @@ def test_same_corpus_on_every_machine(default: Corpus) -> None:
     assert small != corpus(size=600, valid=12, test=24, seed=4)
     text = "\n".join(f"{pair.source}\t{pair.target}" for pair in everything(default))
     # Another digest is another corpus: scores that were published with this one are then no longer comparable.
-    assert sha256(text.encode()).hexdigest()[:16] == "885da11d9d7bf461"
+    assert sha256(text.encode()).hexdigest()[:16] == "2705fdd293f76f92"
 
 
 def test_lengths_and_characters(default: Corpus) -> None:
@@ -166,8 +166,8 @@ def test_lecture_sentences_are_there_and_held_out(default: Corpus) -> None:
     assert told["en-tr", "The cat ate the mouse."] == "Kedi fareyi yedi."
     assert (told["en-fr", tired], told["en-fr", wide]) == (il, elle)
     assert (told["fr-en", il], told["fr-en", elle]) == (tired, wide)
-    assert told["en-tr", tired] == "Hayvan caddeyi geçmedi çünkü çok yorgundu."
-    assert told["en-tr", wide] == "Hayvan caddeyi geçmedi çünkü çok genişti."
+    assert told["en-tr", tired] == "Hayvan caddeyi geçmedi çünkü hayvan çok yorgundu."
+    assert told["en-tr", wide] == "Hayvan caddeyi geçmedi çünkü cadde çok genişti."
     trained = {key for pair in (*default.train, *default.valid) for key in combinations(pair)}
     assert not trained & {"animal street tired", "animal street wide", "cat eat mouse"}
     assert not {(pair.direction, pair.source) for pair in everything(default)} & told.keys()

@@ -4,9 +4,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.demo.course import Outcome
+    from regard.demo.course import Outcome, Place
     from regard.explorer.looks import Question
-    from regard.nn import Head
 
 PAGE = "explorer.html"
 """the explorer's file in the run's folder"""
@@ -47,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 130
     print(described(outcome))
     print(f"\nThe report of this run: {write_report(folder, outcome_section(outcome)).resolve()}")
-    run, questions, state = load(folder), lecture_questions(), place_of(outcome.found.head)
+    run, questions, state = load(folder), lecture_questions(outcome.found.place[0]), place_of(outcome.found.place)
     print(f"What its heads look at:  {write_page(run, questions, folder / PAGE, state=state).resolve()}")
     seen = sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
                                     or sys.platform == "darwin")  # fmt: skip
@@ -61,20 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def lecture_questions() -> "list[Question]":
-    """The sentences that the explorer begins with, with a beam that has something to show."""
-    from regard.demo.course import FRENCH, TIRED, WIDE, tag_of
+def lecture_questions(tag: str) -> "list[Question]":
+    """The sentences that the explorer begins with, two of them with this tag, and a beam that has something to show."""
+    from regard.demo.course import TIRED, WIDE, tag_of
     from regard.demo.grammar import LECTURE_SENTENCES
     from regard.explorer.looks import Question
 
     student = next(pair for pair in LECTURE_SENTENCES if pair.source.startswith("Je suis"))
-    asked = [(TIRED, FRENCH), (WIDE, FRENCH), (student.source, tag_of(student.direction))]
-    return [Question(text=text, tag=tag, beam=4) for text, tag in asked]
+    asked = [(TIRED, tag), (WIDE, tag), (student.source, tag_of(student.direction))]
+    return [Question(text=text, tag=its, beam=4) for text, its in asked]
 
 
-def place_of(head: "Head") -> dict[str, str]:
+def place_of(place: "Place") -> dict[str, str]:
     """Where the explorer begins: at the head that reads "it"."""
-    part, layer, number = head
+    _, (part, layer, number) = place
     return {"view": "heads", "part": part, "layer": str(layer), "heads": str(number), "head": str(number)}
 
 
@@ -99,7 +98,7 @@ def described(outcome: "Outcome") -> str:
     as_animal, as_place = found.means
     lines += [
         "",
-        f"The head in which “it” looks most at what it stands for: {where_of(found.head)}.",
+        f"The head in which “it” looks most at what it stands for: {where_of(found.place)}.",
         f"In {found.right:.0%} of {found.sentences} held-out sentences that noun outweighs the other. Mean weights:",
         "                             the animal  the place  the adjective",
         f"  where “it” is the animal  {as_animal[0]:11.2f} {as_animal[1]:10.2f} {as_animal[2]:14.2f}",

@@ -15,25 +15,34 @@ from regard.tasks.run import Run, load
 from regard.tasks.start import train
 from regard.training.loop import Watcher
 
-FRENCH = "<2fr>"
-"""the tag that asks for French"""
+FRENCH, TURKISH = "<2fr>", "<2tr>"
+"""the tags that ask for French and for Turkish"""
 TEXT = "text"
 """folder of the corpus, inside the run's"""
 TIRED = "The animal didn't cross the street because it was too tired."
 WIDE = "The animal didn't cross the street because it was too wide."
+PAIRS = 90_000
+"""of sentences to learn from"""
 REFERENCES = 100
 """held-out sentences by which the head is found"""
+CLEAR = 0.5
+"""how much more weight an antecedent has than the other noun in a head that leaves no doubt"""
+_PRONOUNS = ("il", "elle")
 
 DIRECTIONS_NAMED = {
     "en-fr": "English to French", "fr-en": "French to English", "en-tr": "English to Turkish", "all": "all",
 }  # fmt: skip
 
 
+Place = tuple[str, Head]
+"""The tag of the language that is translated into, and a head that looks at the source."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """The head in which "it" looks at what it stands for, by the weights that it gives in held-out sentences."""
 
-    head: Head
+    place: Place
     sentences: int
     """how many those are"""
     right: float
@@ -73,11 +82,11 @@ def demo_recipe(folder: Path, minutes: float) -> Recipe:
             "data": {**text, "tag_field": "3"},
             "tokens": {"size": 2500},
             "model": {
-                "preset": "small", "d_model": 128, "d_ff": 512, "heads": 2, "encoder_layers": 2, "decoder_layers": 2,
+                "preset": "small", "d_model": 128, "d_ff": 512, "heads": 4, "encoder_layers": 2, "decoder_layers": 2,
                 "dropout": 0.0,
             },
             "training": {
-                "minutes": minutes, "epochs": 9, "tokens_per_batch": 1200, "learning_rate": 2e-3, "warmup": 200,
+                "minutes": minutes, "epochs": 4.5, "tokens_per_batch": 1200, "learning_rate": 2e-3, "warmup": 200,
             },
             "decoding": {"beam": 1},
         }
@@ -95,7 +104,7 @@ def write_text(folder: Path, texts: Corpus) -> None:
 def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | None:
     """All of it; none if the user stopped it on the way."""
     began = time.monotonic()
-    texts = corpus()
+    texts = corpus(size=PAIRS)
     write_text(folder, texts)
     watcher.say(f"corpus: {len(texts.train):,} pairs of sentences in three directions, and held-out ones")
     progress = train(demo_recipe(folder, minutes), folder, watcher=watcher)
@@ -109,7 +118,7 @@ def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | Non
         tested={**counts, "all": counts.total()},
         lectures=tuple((pair, _translated(run, pair)) for pair in LECTURE_SENTENCES),
         found=found,
-        rows=tuple((text, it_row(run, text, found.head)) for text in (TIRED, WIDE)),
+        rows=tuple((text, it_row(run, text, found.place)) for text in (TIRED, WIDE)),
         seconds=time.monotonic() - began,
     )
 
@@ -132,46 +141,52 @@ def exact_share(run: Run, pairs: Sequence[Pair]) -> dict[str, float]:
 
 
 def find_head(run: Run) -> Found:
-    """The head in which "it" gives its antecedent more weight than the other noun, most often.
+    """The head in which "it" gives its antecedent more weight than the other noun.
 
-    "It" is looked for where it is read (its row in the encoder's heads) and where it is written (in the decoder's heads
-    on the source, the row of the step that chooses il or elle).
+    "It" is looked for where it is read (its row in the encoder's heads) and where it is translated (in the decoder's
+    heads on the source): into French at the step that chooses il or elle. Where no head does so clearly, also into
+    Turkish, at the step that names it again.
     """
     several = references(count=REFERENCES, seed=1)
-    seen: dict[Head, list[tuple[bool, float, float, float]]] = {}
+    seen: dict[Place, list[tuple[bool, float, float, float]]] = {}
     for reference in several:
-        words = _words(run, reference.sentence)
+        words = _words(run, reference.sentence, FRENCH)
         names = [word.strip(".,").lower() for _, word in words_with_numbers(words)]
         is_animal = names.index(reference.antecedent) < names.index(reference.other)  # the animal is the subject
         animal, place = sorted((names.index(reference.antecedent), names.index(reference.other)))
-        for head, row in _rows_of_it(run, reference.sentence):
-            weights = _by_word(row, words)
-            seen.setdefault(head, []).append((is_animal, weights[animal], weights[place], weights[-2]))
+        for tag in (FRENCH, TURKISH):
+            for head, row in _rows_of_it(run, reference.sentence, tag):
+                weights = _by_word(row, words)
+                seen.setdefault((tag, head), []).append((is_animal, weights[animal], weights[place], weights[-2]))
 
-    def margin(head: Head) -> float:
+    def margin(place: Place) -> float:
         """How much more weight the antecedent gets than the other noun, where "it" is that of the two it does worse."""
-        kinds = ([a - p for is_animal, a, p, _ in seen[head] if is_animal],
-                 [p - a for is_animal, a, p, _ in seen[head] if not is_animal])  # fmt: skip
+        kinds = ([a - p for is_animal, a, p, _ in seen[place] if is_animal],
+                 [p - a for is_animal, a, p, _ in seen[place] if not is_animal])  # fmt: skip
         return min(sum(kind) / len(kind) for kind in kinds)
 
-    best = max(seen, key=margin)
+    best = max((place for place in seen if place[0] == FRENCH), key=margin)
+    if margin(best) < CLEAR:
+        best = max(seen, key=margin)
     rows = seen[best]
     kinds = [[row[1:] for row in rows if row[0] is kind] for kind in (True, False)]
     return Found(
-        head=best,
+        place=best,
         sentences=len(several),
         right=sum((a > p) if is_animal else (p > a) for is_animal, a, p, _ in rows) / len(rows),
         means=tuple((_mean(kind, 0), _mean(kind, 1), _mean(kind, 2)) for kind in kinds),
     )
 
 
-def where_of(head: Head) -> str:
+def where_of(place: Place) -> str:
     """A head's place in words."""
-    part, layer, number = head
-    side = (
-        "the encoder, where “it” is read" if part == "encoder.self"
-        else "the decoder, where il or elle is chosen for “it”"
-    )  # fmt: skip
+    tag, (part, layer, number) = place
+    if part == "encoder.self":
+        side = "the encoder, where “it” is read"
+    elif tag == FRENCH:
+        side = "the decoder, where French chooses il or elle for “it”"
+    else:
+        side = "the decoder, where Turkish names what “it” stands for"
     return f"head {number} of layer {layer} (counted from 0) in {side}"
 
 
@@ -179,10 +194,11 @@ def _mean(rows: list[tuple[float, float, float]], column: int) -> float:
     return sum(row[column] for row in rows) / len(rows)
 
 
-def it_row(run: Run, text: str, head: Head) -> tuple[tuple[str, float], ...]:
+def it_row(run: Run, text: str, place: Place) -> tuple[tuple[str, float], ...]:
     """Each word of the sentence with the weight that "it" gives it in a head."""
-    rows = dict(_rows_of_it(run, text))
-    words = _words(run, text)
+    tag, head = place
+    rows = dict(_rows_of_it(run, text, tag))
+    words = _words(run, text, tag)
     weights = _by_word(rows[head], words)
     return tuple((word, weights[number]) for number, word in words_with_numbers(words))
 
@@ -196,25 +212,24 @@ def words_with_numbers(pieces: Pieces) -> list[tuple[int, str]]:
     return sorted(dict(pieces).items())
 
 
-def _words(run: Run, text: str) -> Pieces:
+def _words(run: Run, text: str, tag: str) -> Pieces:
     """The words as the model reads them: the tag, the text's words, the end."""
     tokenizer = run.source_tokenizer
-    ids = [tokenizer.tag_id(FRENCH), *tokenizer.encode(text), tokenizer.specials.end]
+    ids = [tokenizer.tag_id(tag), *tokenizer.encode(text), tokenizer.specials.end]
     numbers = tokenizer.words(ids)
     by_word: dict[int, list[int]] = {}
     for id, number in zip(ids, numbers, strict=True):
         by_word.setdefault(number, []).append(id)
     names = {number: tokenizer.decode(pieces).strip() for number, pieces in by_word.items()}
-    names[numbers[0]], names[numbers[-1]] = FRENCH, "</s>"
+    names[numbers[0]], names[numbers[-1]] = tag, "</s>"
     return [(number, names[number]) for number in numbers]
 
 
-def _rows_of_it(run: Run, text: str) -> list[tuple[Head, Tensor]]:
+def _rows_of_it(run: Run, text: str, tag: str) -> list[tuple[Head, Tensor]]:
     """Of every head that looks at the source, what "it" gives to each of the source's pieces."""
-    trace, _, written = run.trace(text, parts=("encoder.self", "decoder.cross"), tag=FRENCH)
-    read = [place for place, (_, word) in enumerate(_words(run, text)) if word == "it"]
-    last = [place for place, piece in enumerate(written) if piece.strip("▁").removeprefix("qu'") in ("il", "elle")]
-    chosen = [last[-1] - 1] if last else [len(written) - 1]
+    trace, _, written = run.trace(text, parts=("encoder.self", "decoder.cross"), tag=tag)
+    read = [place for place, (_, word) in enumerate(_words(run, text, tag)) if word == "it"]
+    chosen = [_step_of_it(written, tag)]
     model = run.recipe.model
     rows: list[tuple[Head, Tensor]] = []
     parts: list[tuple[Part, int, list[int]]] = [
@@ -225,6 +240,16 @@ def _rows_of_it(run: Run, text: str) -> list[tuple[Head, Tensor]]:
             weights = trace[f"{part}.{layer}.weights"][0]
             rows += [((part, layer, head), weights[head, places].mean(0)) for head in range(model.heads)]
     return rows
+
+
+def _step_of_it(written: Sequence[str], tag: str) -> int:
+    """The step that translates "it": which chooses il or elle, or the first piece behind çünkü; else the last."""
+    if tag == FRENCH:
+        found = [place - 1 for place, piece in enumerate(written) if piece.strip("▁").removeprefix("qu'") in _PRONOUNS]
+    else:
+        texts = ["".join(written[: place + 1]) for place in range(len(written))]
+        found = [place for place, text in enumerate(texts) if text.endswith("▁çünkü")]
+    return found[-1] if found else len(written) - 1
 
 
 def _by_word(row: Tensor, pieces: Pieces) -> list[float]:

@@ -6,8 +6,8 @@ held out for validation or test is in training in no direction, number, tense or
 held-out sentences is. Only what Turkish says in one word ("Öğrenciyim.") is never held out: it has to be seen.
 
 So that every sentence has one translation, I, you, we and they are masculine in French ("Je suis étudiant."), you is
-one friend (tu, sen), only he and she tell a man from a woman, and a profession is masculine but in what is said of a
-woman.
+one friend (tu, sen), only he and she tell a man from a woman, a profession is masculine but in what is said of a woman,
+and Turkish, which has no genders, names again what "it" stands for ("… çünkü cadde çok genişti.").
 """
 
 import re

@@ -34,7 +34,7 @@ def _head(outcome: Outcome) -> Html:
     """The head of "it": where it is, its mean weights, and its row for both sentences."""
     found = outcome.found
     note = (
-        f"The head in which “it” looks most at what it stands for is {where_of(found.head)}. In {found.right:.0%} of "
+        f"The head in which “it” looks most at what it stands for is {where_of(found.place)}. In {found.right:.0%} of "
         f"{found.sentences} held-out sentences that noun has more weight there than the other."
     )
     rows = [

@@ -85,7 +85,9 @@ def _clause(meaning: Meaning) -> str:
             return f"{_where(where)} {_phrase(thing, bare=negated)} {_there_is(past=past, negated=negated)}"
         case Because(action=action, of_object=of_object, adjective=adjective):
             about = action.objects[0] if of_object else action.subject
-            return f"{_action(action)} çünkü çok {attach(_quality(adjective, about), '(y)DI')}"
+            # Without a subject it would be the first clause's: Turkish, which has no genders, names it again.
+            named = "" if isinstance(about, Pronoun) else f"{_phrase(about)} "
+            return f"{_action(action)} çünkü {named}çok {attach(_quality(adjective, about), '(y)DI')}"
 
 
 def _action(action: Action) -> str:
