@@ -10,6 +10,7 @@ import torch
 from regard.config import TokensConfig
 from regard.runs import open_run, read_notes, read_weights, write_weights
 from regard.tasks.start import train
+from regard.tasks.translate import TranslateJob
 from regard.text import train_tokenizer
 from regard.training.kept import restore_kept
 from regard.training.snapshots import SNAPSHOTS
@@ -83,6 +84,15 @@ def test_without_a_snapshot_the_next_ones_are_kept(recipe, tmp_path, teller):
     again = teller()
     train(short, run, watcher=again)
     assert again.lines[-1] == "already finished after 8 updates"
+
+
+def test_a_score_that_is_no_number_is_beaten_by_any_that_is(recipe, tmp_path, monkeypatch):
+    """One at the first validation once was the best for ever."""
+    scores = iter([float("nan"), float("nan"), 3.0, float("nan"), 2.0])
+    monkeypatch.setattr(TranslateJob, "validate", lambda job: {"loss": 1.0, "bleu": next(scores), "chrf": 1.0})
+    progress = train(recipe(training={"steps": 5, "valid_every": 1}), tmp_path)
+    assert (progress.best, progress.best_step) == (3.0, 3)
+    assert read_notes(tmp_path / WEIGHTS)["step"] == "3"
 
 
 def test_a_tokeniser_of_a_start_that_came_to_nothing_is_learned_anew(recipe, text, tmp_path):

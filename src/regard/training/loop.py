@@ -282,7 +282,7 @@ class _Loop(Generic[B]):
             scores = self.job.validate()
         name, higher = self.job.goal
         score, best = self.machines.agree(scores[name]), self.progress.best
-        better = best is None or (score > best if higher else score < best)
+        better = best is None or math.isnan(best) or (score > best if higher else score < best)
         step = self.progress.step
         self.progress = replace(
             self.progress, seconds=time.monotonic() - self.started, validated=step, owed=False,
