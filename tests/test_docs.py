@@ -1,4 +1,4 @@
-"""Examples of the pages: recipes are recipes, commands have the options shown, and two pages are run as a whole."""
+"""Examples of the pages: recipes are recipes, commands have the options shown, and three pages are run as a whole."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_recipes_are_recipes(page):
             recipe_from({"task": "translate", **values})
 
 
-@pytest.mark.parametrize("name", ["training", "data"])
+@pytest.mark.parametrize("name", ["training", "data", "decoding"])
 def test_a_page_is_run(name, tmp_path, monkeypatch, capsys):
     """Its recipes are written under the names they carry, its commands are run in order, its Python at the end."""
     page = ROOT / "docs" / f"{name}.md"

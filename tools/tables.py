@@ -12,6 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from regard.cli import main as main_command
+from regard.cli.layout import default_text
+from regard.config import DecodingConfig
+from regard.config.plain import field_docs
 from regard.nn.requirements import KINDS, measure_positions, requirement_table, table
 from regard.verify import EQUALITIES
 
@@ -22,6 +25,14 @@ def equality_table() -> str:
     """What `regard verify` measures."""
     lines = ["| equality | says | bound |", "|---|---|---|"]
     lines += [f"| {each.name} | {each.says} | {each.bound:g} |" for each in EQUALITIES]
+    return "\n".join(lines)
+
+
+def option_table() -> str:
+    """The options of decoding."""
+    docs, plain = field_docs(DecodingConfig), DecodingConfig()
+    lines = ["| option | says | default |", "|---|---|---|"]
+    lines += [f"| `{name}` | {docs[name]} | {default_text(value)} |" for name, value in vars(plain).items()]
     return "\n".join(lines)
 
 
@@ -45,6 +56,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "table3": partial(transcript, "cost --table3"),
         "problem": partial(transcript, "cost --problem-size"),
     },
+    "decoding.md": {"options": option_table},
     "positions.md": {"requirements": requirement_table, "kinds": position_table},
     "verify.md": {"equalities": equality_table},
 }
