@@ -31,7 +31,7 @@ def made(tmp_path_factory):
             return replace(recipe, model=shape, training=training)
 
         patch.setattr(course, "demo_recipe", short)
-        patch.setattr(course, "corpus", lambda size: corpus(size=size // 20, valid=30, test=60))
+        patch.setattr(course, "corpus", lambda: corpus(size=4500, valid=30, test=60))
         patch.setattr(course, "REFERENCES", 10)
         outcome = run_demo(folder, minutes=3, watcher=Silent())
     return folder, outcome
@@ -143,5 +143,5 @@ def test_the_explorer_begins_at_the_head():
 
 def test_stopped_it_says_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(course, "train", lambda *given, **more: Progress(step=3))
-    monkeypatch.setattr(course, "corpus", lambda size: corpus(size=size // 20, valid=0, test=0))
+    monkeypatch.setattr(course, "corpus", lambda: corpus(size=4500, valid=0, test=0))
     assert run_demo(tmp_path, minutes=3, watcher=Silent()) is None

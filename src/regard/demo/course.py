@@ -21,8 +21,6 @@ TEXT = "text"
 """folder of the corpus, inside the run's"""
 TIRED = "The animal didn't cross the street because it was too tired."
 WIDE = "The animal didn't cross the street because it was too wide."
-PAIRS = 90_000
-"""of sentences to learn from"""
 REFERENCES = 100
 """held-out sentences by which the head is found"""
 CLEAR = 0.5
@@ -104,7 +102,7 @@ def write_text(folder: Path, texts: Corpus) -> None:
 def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | None:
     """All of it; none if the user stopped it on the way."""
     began = time.monotonic()
-    texts = corpus(size=PAIRS)
+    texts = corpus()
     write_text(folder, texts)
     watcher.say(f"corpus: {len(texts.train):,} pairs of sentences in three directions, and held-out ones")
     progress = train(demo_recipe(folder, minutes), folder, watcher=watcher)

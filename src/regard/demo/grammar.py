@@ -71,7 +71,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+(?:-\w+)*'?|[^\w\s]", text)
 
 
-def corpus(*, size: int = 45_000, valid: int = 600, test: int = 1_200, seed: int = 1) -> Corpus:
+def corpus(*, size: int = 90_000, valid: int = 600, test: int = 1_200, seed: int = 1) -> Corpus:
     """``size`` pairs to train on and held-out ones, a third of each in each direction, always the same for a seed."""
     for name, value in (("size", size), ("valid", valid), ("test", test)):
         if value < 0:
