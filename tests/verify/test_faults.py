@@ -14,6 +14,7 @@ from regard.decoding.group import Group
 from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from regard.nn import Cache, MultiHead, Trace, attention, attention_formula
 from regard.nn.masks import Causal, Padding
+from regard.nn.windowed import WindowCache
 from regard.training.optimizer import FlatAdam
 from regard.verify import EQUALITIES, built_in_subject
 from regard.verify.certificate import measure
@@ -25,7 +26,7 @@ NAMED = {equality.name: equality for equality in EQUALITIES}
 
 @pytest.fixture(scope="module")
 def subject(tmp_path_factory):
-    """A few of the built-in models: of each family one with full attention, and one without positions; and a run."""
+    """A few of the built-in models: of each family one with full attention, and one without positions; windows; and a run."""
     whole = built_in_subject(seed=3)
     kept = tuple(
         case
@@ -33,7 +34,7 @@ def subject(tmp_path_factory):
         if case.model.config.attention == "full" and case.model.config.positions in ("none", "sinusoidal", "relative")
     )
     return dataclasses.replace(
-        whole, grid=kept, models=kept, long_models=whole.long_models[:3], shapes=whole.shapes[:1],
+        whole, grid=kept, models=kept, long_models=(*whole.long_models[:3], whole.long_models[-3]), shapes=whole.shapes[:1],
         folder=sure_run(tmp_path_factory.mktemp("runs")),
     )  # fmt: skip
 
@@ -107,6 +108,10 @@ def looks_ahead(kept):
 
 def sees_padding(kept):
     return lambda self, queries, keys: torch.ones_like(kept(self, queries, keys))
+
+
+def sees_others(kept):
+    return lambda mask, positions: mask
 
 
 def knows_the_batch(kept):
@@ -191,7 +196,7 @@ def nearly_steps(kept):
 
 def all_guesses(kept):
     """Guesses that nobody looks at."""
-    return lambda guess, chosen: [*guess, chosen[-1]]
+    return lambda guess, chosen: [*((piece, logp) for piece, (_, logp) in zip(guess, chosen, strict=False)), chosen[-1]]
 
 
 def coarser(kept):
@@ -224,6 +229,8 @@ FAULTS = [
     ("batch of one = batch of many", (EncoderDecoder, "forward"), knows_the_batch),
     ("padded = unpadded", (Padding, "draw"), sees_padding),
     ("permuted input = permuted output", (EncoderOnly, "forward"), knows_the_order),
+    ("packed = each document alone", "regard.models.decoder_only.within_documents", sees_others),
+    ("windowed cache = whole text", (WindowCache, "open"), off_by_one),
     ("observed weights = formula", (Trace, "keep"), shows_other_weights),
     ("observed weights give the output", (Trace, "keep"), shows_other_weights),
     ("observed = unobserved", (Trace, "attention"), disturbs),

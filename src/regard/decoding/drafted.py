@@ -50,57 +50,59 @@ def write_drafted(
     """As `regard.decoding.stream.write_on`, which says what is what."""
     if draft.ahead < 1 or draft.context < 2:
         raise InputError(f"ahead = {draft.ahead}: must be 1 or more, of a draft that reads 2 pieces or more at once")
-    held = [list(prompt) for prompt in prompts]
-    if not all(held):
+    if not all(prompts):
         raise InputError("a prompt is empty; it must have a piece, such as the begin")
-    generators = [sampling.generator(row) for row in range(len(held))]
-    written = [0] * len(held)
-    alive = [row for row in range(len(held)) if limits[row] > 0]
-    longest = max((len(held[row]) + limits[row] for row in alive), default=1)
+    every = zip(prompts, limits, strict=True)
+    rows = [_Row(number, list(prompt), limit, sampling) for number, (prompt, limit) in enumerate(every) if limit > 0]
+    longest = max((len(row.text) + row.left for row in rows), default=1)
     reader, guesser = _Reader(model, context, longest), _Reader(draft.model, draft.context, longest)
-    while alive:
-        if any(len(held[row]) > context for row in alive):
-            for row in alive:
-                if len(held[row]) > context:
-                    held[row] = held[row][-max(1, context // 2) :]
+    while rows:
+        for row in (row for row in rows if len(row.text) > context):
+            row.text = row.text[-max(1, context // 2) :]
             reader, guesser = _Reader(model, context, longest), _Reader(draft.model, draft.context, longest)
-        texts = [held[row] for row in alive]
-        own = [generators[row] for row in alive]
-        ahead = min(draft.ahead, context - max(map(len, texts)), max(limits[row] - written[row] for row in alive) - 1)
-        guesses = _guessed(guesser, texts, ahead, never, sampling, own)
-        logits = reader.scores([text + guess for text, guess in zip(texts, guesses, strict=True)], ahead + 1)
-        chosen, logp = choose(
-            logits.flatten(0, 1), never, sampling, [copy for each in own for copy in [_copy(each)] * (ahead + 1)],
-            with_logp=with_logp,
-        )  # fmt: skip
-        right = [
-            _agreed(guess, chosen[place * (ahead + 1) : (place + 1) * (ahead + 1)])
-            for place, guess in enumerate(guesses)
-        ]
-        going = list(range(len(alive)))
-        for offset in range(max(map(len, right))):
-            new = []
-            for place in going:
-                if offset < len(right[place]):
-                    at = place * (ahead + 1) + offset
-                    new.append(Written(alive[place], chosen[at], logp[at]))
-                    held[alive[place]].append(chosen[at])
-                    written[alive[place]] += 1
-                    if sampling.temperature:
-                        torch.rand(1, generator=own[place], dtype=torch.float64)  # the number that it was drawn by
-            if not new:
-                break
+        ahead = min(draft.ahead, context - max(len(row.text) for row in rows), max(row.left for row in rows) - 1)
+        guesses = _guessed(guesser, rows, ahead, never, sampling)
+        logits = reader.scores([row.text + guess for row, guess in zip(rows, guesses, strict=True)], ahead + 1)
+        numbers = [copy for row in rows for copy in [row.numbers()] * (ahead + 1)]
+        chosen, logp = choose(logits.flatten(0, 1), never, sampling, numbers, with_logp=with_logp)
+        pieces = list(zip(chosen, logp, strict=True))
+        for place, (row, guess) in enumerate(zip(rows, guesses, strict=True)):
+            row.coming = _agreed(guess, pieces[place * (ahead + 1) : (place + 1) * (ahead + 1)])
+        going = list(rows)
+        while new := [row.take() for row in going if row.coming]:
             yield new
-            going = [
-                place
-                for place in going
-                if held[alive[place]][-1] != end
-                and written[alive[place]] < limits[alive[place]]
-                and alive[place] not in stopped
-            ]
+            going = [row for row in going if row.text[-1] != end and row.left and row.number not in stopped]
+        places = [place for place, row in enumerate(rows) if row in going]
+        rows = going
         for each in (reader, guesser):
-            each.keep(going, [held[alive[place]] for place in going])
-        alive = [alive[place] for place in going]
+            each.keep(places, [row.text for row in rows])
+
+
+class _Row:
+    """A text that is written."""
+
+    def __init__(self, number: int, text: list[int], left: int, sampling: Sampling) -> None:
+        self.number, self.text, self.sampling = number, text, sampling
+        self.left = left
+        """pieces that it may still have"""
+        self.coming: list[tuple[int, float | None]] = []
+        """pieces that are agreed, with their log-probabilities"""
+        self._generator = sampling.generator(number)
+
+    def numbers(self) -> torch.Generator:
+        """The random numbers of the pieces to come, for somebody who tries them."""
+        copy = torch.Generator()
+        copy.set_state(self._generator.get_state())
+        return copy
+
+    def take(self) -> Written:
+        """The next of the agreed pieces, and the number that it was drawn by."""
+        id, logp = self.coming.pop(0)
+        self.text.append(id)
+        self.left -= 1
+        if self.sampling.temperature:
+            torch.rand(1, generator=self._generator, dtype=torch.float64)
+        return Written(self.number, id, logp)
 
 
 class _Reader:
@@ -148,27 +150,21 @@ class _Reader:
 
 
 def _guessed(
-    guesser: _Reader, texts: Sequence[list[int]], ahead: int, never: Sequence[int], sampling: Sampling,
-    generators: Sequence[torch.Generator],
-) -> list[list[int]]:  # fmt: skip
+    guesser: _Reader, rows: Sequence[_Row], ahead: int, never: Sequence[int], sampling: Sampling
+) -> list[list[int]]:
     """The draft's own choice of the next pieces of each text, by the numbers that the model will choose by."""
-    copies = [_copy(generator) for generator in generators]
-    guesses: list[list[int]] = [[] for _ in texts]
+    numbers = [row.numbers() for row in rows]
+    guesses: list[list[int]] = [[] for _ in rows]
     for _ in range(ahead):
-        scores = guesser.scores([text + guess for text, guess in zip(texts, guesses, strict=True)], 1)
-        chosen, _ = choose(scores[:, 0], never, sampling, copies, with_logp=False)
+        scores = guesser.scores([row.text + guess for row, guess in zip(rows, guesses, strict=True)], 1)
+        chosen, _ = choose(scores[:, 0], never, sampling, numbers, with_logp=False)
         for guess, piece in zip(guesses, chosen, strict=True):
             guess.append(piece)
     return guesses
 
 
-def _agreed(guess: Sequence[int], chosen: Sequence[int]) -> list[int]:
+def _agreed(guess: Sequence[int], chosen: Sequence[tuple[int, float | None]]) -> list[tuple[int, float | None]]:
     """What the model chose, up to its first piece behind a guess that is another's."""
-    same = next((place for place, (one, two) in enumerate(zip(guess, chosen, strict=False)) if one != two), len(guess))
+    ids = (id for id, _ in chosen)
+    same = next((place for place, (one, two) in enumerate(zip(guess, ids, strict=False)) if one != two), len(guess))
     return list(chosen[: same + 1])
-
-
-def _copy(generator: torch.Generator) -> torch.Generator:
-    copy = torch.Generator()
-    copy.set_state(generator.get_state())
-    return copy
