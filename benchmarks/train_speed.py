@@ -1,14 +1,14 @@
 """How fast training is, beside transformers' Marian and torch's own nn.Transformer: same data, same batches, one run.
 
-    python benchmarks/train_speed.py [--presets small base] [--seconds 30]
+    python benchmarks/train_speed.py [--presets small base] [--seconds 30] [--joeynmt PYTHON] [--eole COMMAND]
     python benchmarks/train_speed.py --task generate [--updates 2000]
 
 Multi30k French to English if it is there (`REGARD_DATA`, or ../shared/data), else sentences of the demonstration's
 grammar. Batches are regard's own: 4,096 target pieces, padding included. Each side trains for `--seconds` after a
 warm-up of a few updates, in turns, twice; the better turn counts. A figure is non-padding target pieces a second, all
 of an update included: forward, loss smoothed by 0.1, backward, clipping, Adam. The peers run as their users would run
-them: float32, and bf16 autocast. eole and JoeyNMT are timed by their own trainers and are not part of this script. Ends
-with one line of JSON.
+them: float32, and bf16 autocast. eole and JoeyNMT train by their own trainers, where `train_peers.py` says how they are
+installed. Ends with one line of JSON.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from language_models import compare_language_models
+from train_peers import BUDGET, peer_speeds
 
 from regard.config import ModelConfig, TrainingConfig, model_preset, recipe_from
 from regard.data import BatchStream, PairBatch
@@ -42,6 +43,8 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=2000, help="of --task generate")
     parser.add_argument("--presets", nargs="+", default=["small", "base"])
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="of an environment that has JoeyNMT")
+    parser.add_argument("--eole", metavar="COMMAND", help="eole, in an environment of its own")
     arguments = parser.parse_args()
     keep_memory()
     if arguments.task == "generate":
@@ -50,7 +53,7 @@ def main() -> None:
     job, source = prepare()
     conditions = {
         "data": source, "threads": torch.get_num_threads(), "torch": torch.__version__,
-        "bf16 GFLOP/s": round(rate / 1e9), "seconds": arguments.seconds, "target pieces a batch": 4096,
+        "bf16 GFLOP/s": round(rate / 1e9), "seconds": arguments.seconds, "target pieces a batch": BUDGET,
     }  # fmt: skip
     print(", ".join(f"{name} {value}" for name, value in conditions.items()))
     results: dict[str, dict[str, float]] = {}
@@ -62,6 +65,8 @@ def main() -> None:
                 torch.manual_seed(1)
                 speed = measure(build(config), batches(job), arguments.seconds)
                 speeds[name] = max(speed, speeds.get(name, 0.0))
+        with tempfile.TemporaryDirectory() as folder:
+            speeds |= peer_speeds(job, config, preset, Path(folder), joeynmt=arguments.joeynmt, eole=arguments.eole)
         results[preset] = speeds
         flops = step_flops(config)
         print(f"\n{preset}: non-padding target pieces a second")
@@ -96,7 +101,7 @@ def prepare() -> tuple[TranslateJob, str]:
 
 def batches(job: TranslateJob) -> Iterator[PairBatch]:
     """The same batches in the same order for every side."""
-    with BatchStream(job.store, tokens_per_batch=4096, seed=1) as stream:
+    with BatchStream(job.store, tokens_per_batch=BUDGET, seed=1) as stream:
         for update in stream:
             yield update.parts[0]
 
