@@ -133,12 +133,20 @@ def test_the_terminal_and_the_report_say_it(made):
     assert f'title="{dict(outcome.rows[0][1])["it"]:.2f}">it</span>' in report
 
 
-def test_the_explorer_begins_at_the_head():
-    assert place_of((TURKISH, ("decoder.cross", 1, 3))) == {
-        "view": "heads", "part": "decoder.cross", "layer": "1", "heads": "3", "head": "3"
-    }  # fmt: skip
+def test_the_explorer_begins_at_it(made):
+    folder, outcome = made
+    for part, step in (("encoder.self", 9), ("decoder.cross", 4)):
+        found = replace(outcome.found, place=(TURKISH, (part, 1, 3)))
+        state = {"view": "heads", "part": part, "layer": "1", "heads": "3", "head": "3", "row": str(step)}
+        assert place_of(replace(outcome, found=found, step=step)) == state
     questions = [(question.text, question.tag) for question in lecture_questions(TURKISH)]
     assert questions == [(TIRED, TURKISH), (WIDE, TURKISH), ("Je suis étudiant.", "<2en>")]
+    run = load(folder)
+    pieces = [word for _, word in course._words(run, TIRED, FRENCH)]
+    assert [pieces[place] for place in course._places_of_it(run, TIRED, (FRENCH, ("encoder.self", 0, 0)))] == ["it"]
+    place = (outcome.found.place[0], ("decoder.cross", 0, 0))
+    (step,) = course._places_of_it(run, TIRED, place)
+    assert step == course._step_of_it(run.trace(TIRED, tag=place[0])[2], place[0])
 
 
 def test_stopped_it_says_nothing(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.demo.course import Outcome, Place
+    from regard.demo.course import Outcome
     from regard.explorer.looks import Question
 
 PAGE = "explorer.html"
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 130
     print(described(outcome))
     print(f"\nThe report of this run: {write_report(folder, outcome_section(outcome)).resolve()}")
-    run, questions, state = load(folder), lecture_questions(outcome.found.place[0]), place_of(outcome.found.place)
+    run, questions, state = load(folder), lecture_questions(outcome.found.place[0]), place_of(outcome)
     print(f"What its heads look at:  {write_page(run, questions, folder / PAGE, state=state).resolve()}")
     seen = sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
                                     or sys.platform == "darwin")  # fmt: skip
@@ -71,10 +71,11 @@ def lecture_questions(tag: str) -> "list[Question]":
     return [Question(text=text, tag=its, beam=4) for text, its in asked]
 
 
-def place_of(place: "Place") -> dict[str, str]:
-    """Where the explorer begins: at the head that reads "it"."""
-    _, (part, layer, number) = place
-    return {"view": "heads", "part": part, "layer": str(layer), "heads": str(number), "head": str(number)}
+def place_of(outcome: "Outcome") -> dict[str, str]:
+    """Where the explorer begins: at "it" in the head that looks at what it stands for."""
+    _, (part, layer, number) = outcome.found.place
+    head = {"layer": str(layer), "heads": str(number), "head": str(number), "row": str(outcome.step)}
+    return {"view": "heads", "part": part, **head}
 
 
 def described(outcome: "Outcome") -> str:
@@ -87,13 +88,12 @@ def described(outcome: "Outcome") -> str:
         for direction, share in outcome.exact.items()
     ]
     lines += ["", "The lectures' sentences:"]
-    width = max(len(pair.source) for pair, _ in outcome.lectures)
     for direction in dict.fromkeys(pair.direction for pair, _ in outcome.lectures):
         lines.append(f"  {DIRECTIONS_NAMED[direction]}")
         for pair, made in outcome.lectures:
             if pair.direction == direction:
                 wrong = "" if made == pair.target else f"   (should be: {pair.target})"
-                lines.append(f"    {pair.source:<{width}}  {made}{wrong}")
+                lines += [f"    {pair.source}", f"      {made}{wrong}"]
     found = outcome.found
     as_animal, as_place = found.means
     lines += [

@@ -62,6 +62,8 @@ class Outcome:
     found: Found
     rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
     """of both sentences, what "it" looks at in that head: words and weights"""
+    step: int
+    """of the first of them, the row of "it": the piece that is read, or the step that translates it"""
     seconds: float
     """that all of it took"""
 
@@ -117,6 +119,7 @@ def run_demo(folder: Path, *, minutes: float, watcher: Watcher) -> Outcome | Non
         lectures=tuple((pair, _translated(run, pair)) for pair in LECTURE_SENTENCES),
         found=found,
         rows=tuple((text, it_row(run, text, found.place)) for text in (TIRED, WIDE)),
+        step=_places_of_it(run, TIRED, found.place)[0],
         seconds=time.monotonic() - began,
     )
 
@@ -226,18 +229,29 @@ def _words(run: Run, text: str, tag: str) -> Pieces:
 def _rows_of_it(run: Run, text: str, tag: str) -> list[tuple[Head, Tensor]]:
     """Of every head that looks at the source, what "it" gives to each of the source's pieces."""
     trace, _, written = run.trace(text, parts=("encoder.self", "decoder.cross"), tag=tag)
-    read = [place for place, (_, word) in enumerate(_words(run, text, tag)) if word == "it"]
-    chosen = [_step_of_it(written, tag)]
     model = run.recipe.model
     rows: list[tuple[Head, Tensor]] = []
     parts: list[tuple[Part, int, list[int]]] = [
-        ("encoder.self", model.encoder_layers, read), ("decoder.cross", model.decoder_layers, chosen)
-    ]  # fmt: skip
+        ("encoder.self", model.encoder_layers, _read_of_it(run, text, tag)),
+        ("decoder.cross", model.decoder_layers, [_step_of_it(written, tag)]),
+    ]
     for part, layers, places in parts:
         for layer in range(layers):
             weights = trace[f"{part}.{layer}.weights"][0]
             rows += [((part, layer, head), weights[head, places].mean(0)) for head in range(model.heads)]
     return rows
+
+
+def _places_of_it(run: Run, text: str, place: Place) -> list[int]:
+    """The rows of "it" in a head: its pieces in the source, or the step that translates it."""
+    tag, (part, _, _) = place
+    if part == "encoder.self":
+        return _read_of_it(run, text, tag)
+    return [_step_of_it(run.trace(text, parts=("decoder.cross",), tag=tag)[2], tag)]
+
+
+def _read_of_it(run: Run, text: str, tag: str) -> list[int]:
+    return [place for place, (_, word) in enumerate(_words(run, text, tag)) if word == "it"]
 
 
 def _step_of_it(written: Sequence[str], tag: str) -> int:

@@ -23,11 +23,16 @@ def outcome_section(outcome: Outcome) -> Html:
 def _sentences(outcome: Outcome) -> Html:
     """The lectures' sentences and their translations."""
     right = element("strong", "as it should be")
-    rows = [
-        (pair.source, made, DIRECTIONS_NAMED[pair.direction], right if made == pair.target else f"not {pair.target}")
-        for pair, made in outcome.lectures
-    ]
-    return table("The lectures' sentences", ("sentence", "translation", "direction", ""), rows, words=(0, 1, 2, 3))
+    tables = []
+    for direction in dict.fromkeys(pair.direction for pair, _ in outcome.lectures):
+        rows = [
+            (pair.source, made, right if made == pair.target else f"should be: {pair.target}")
+            for pair, made in outcome.lectures
+            if pair.direction == direction
+        ]
+        name = f"The lectures' sentences, {DIRECTIONS_NAMED[direction]}"
+        tables.append(table(name, ("sentence", "translation", ""), rows, words=(0, 1, 2)))
+    return joined(tables)
 
 
 def _head(outcome: Outcome) -> Html:
