@@ -11,37 +11,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 import regard
 from regard.cli import feed, main
-from regard.config import recipe_from
 from regard.errors import InputError
-from regard.models import build_model
-from regard.runs import save_run
-from regard.text import train_tokenizer
 
-LINES = ["the cat sleeps.", "a dog and dogs sleep.", "red cats see the dog now."]
+from ..verify.runs import sure_run
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("runs") / "run"
-    plain = {"task": "translate", "tokens": {"kind": "word"},
-             "decoding": {"beam": 2, "max_length": 8, "guard": False, "precision": "float32"}}  # fmt: skip
-    tokenizer = train_tokenizer(LINES, recipe_from(plain).tokens, [])
-    sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "max_length": 40,
-             "output_bias": True, "embeddings": "separate", "vocabulary": tokenizer.size}  # fmt: skip
-    recipe = recipe_from({**plain, "model": sizes})
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(2)
-        model = build_model(recipe.model)
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.3)
-        model.output_bias[:260] -= 30
-        model.output_bias[tokenizer.specials.end] += 31
-    save_run(place, recipe, tokenizer, model)
-    return place
+    return sure_run(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")

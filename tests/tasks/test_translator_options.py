@@ -188,18 +188,17 @@ def test_prefixes_and_phrases_stand_in_the_answer(run):
 
 def test_a_prefix_counts_among_the_most_pieces(run):
     """It once came on top of them."""
-    some = DecodingConfig(beam=2, max_length=5)
     for prefix, most in (("", 5), ("red cats", 5), ("red cats see the dog and", 7)):
-        (answer,) = run.translator.translate([Asked(text="the cat sleeps.", prefix=prefix)], some)[0]
+        (answer,) = run.translator.translate(
+            [Asked(text="the cat sleeps.", prefix=prefix)], DecodingConfig(max_length=5)
+        )[0]
         assert len(answer.tokens) + answer.ended <= most
 
 
 @pytest.mark.parametrize("options", [{"samples": 3}, {"mbr": True}, {"beam": 4, "groups": 2}], ids=str)
 def test_what_has_to_be_written_is_refused_where_nothing_writes_it(options, run):
-    decoding = DecodingConfig(**options)
-    for wanted in (Wanted(markup=True), Wanted(keep=("cat",)), Wanted(glossary={"cat": "dog"})):
-        with pytest.raises(InputError, match="only by a beam without groups"):
-            run.translate(TEXTS, wanted=wanted, decoding=decoding)
+    with pytest.raises(InputError, match="only by a beam without groups"):
+        run.translate(TEXTS, wanted=Wanted(markup=True), decoding=DecodingConfig(**options))
 
 
 def test_what_is_kept_comes_back_as_it_was(run):
