@@ -36,6 +36,7 @@ class _Short(torch.autograd.Function):
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, added: Tensor | None, blind: Tensor | None, scale: float
     ) -> Tensor:
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()  # once: each product would copy them anew
         scores = _wide(q @ k.transpose(-1, -2)).mul_(scale * math.log2(math.e))
         if added is not None:
             scores += added
@@ -51,7 +52,7 @@ class _Short(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         q, k, v, kept = ctx.saved_tensors
-        g = gradients[0]
+        g = gradients[0].contiguous()
         weights = _wide(kept)
         d_scores = _wide(g @ v.transpose(-1, -2)).mul_(weights)
         d_scores -= weights * d_scores.sum(-1, keepdim=True)
