@@ -46,29 +46,32 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def nurseries():
+def begun():
+    """What both tests share: the nursery, and what comes of its recipe when nothing happens."""
     made = {}
     yield made
-    for nursery in made.values():
-        nursery.process.kill()
-        nursery.process.communicate()
+    if "nursery" in made:
+        made["nursery"].process.kill()
+        made["nursery"].process.communicate()
 
 
 @pytest.fixture
-def nursery(nurseries, recipe, place):
-    if not nurseries:
+def nursery(begun, recipe, place):
+    if not begun:
         short = {"ema": 0.9, "accumulate": 2, "weight_decay": 0.01, "steps": 6, "valid_every": 2}
-        nurseries["only"] = Nursery(recipe(training=short), place, place / "said.txt")
-    return nurseries["only"]
+        begun["nursery"] = Nursery(recipe(training=short), place, place / "said.txt")
+    return begun["nursery"]
 
 
 @pytest.fixture
-def uninterrupted(nursery, place, outcome):
-    """What comes of it when nothing happens, how long that takes, and how many file operations it has."""
-    began = time.monotonic()
-    status, operations = nursery.train(place / "whole")
-    assert status == 0
-    return outcome(place / "whole"), time.monotonic() - began, operations
+def uninterrupted(begun, nursery, place, outcome):
+    """The outcome, how long it takes, and how many file operations it has."""
+    if "uninterrupted" not in begun:
+        began = time.monotonic()
+        status, operations = nursery.train(place / "whole")
+        assert status == 0
+        begun["uninterrupted"] = outcome(place / "whole"), time.monotonic() - began, operations
+    return begun["uninterrupted"]
 
 
 @pytest.mark.parametrize("by", ["kill_at", "kill_after"])
