@@ -1,8 +1,9 @@
-"""Examples of the pages: recipes are recipes, commands have the options shown, and three pages are run as a whole."""
+"""Examples of the pages: recipes are recipes, commands have the options shown, and five pages are run as a whole."""
 
 import json
 import re
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -58,18 +59,22 @@ def test_recipes_are_recipes(page):
             recipe_from({"task": "translate", **values})
 
 
-@pytest.mark.parametrize("name", ["training", "data", "decoding"])
+@pytest.mark.parametrize("name", ["training", "data", "decoding", "language-models", "classifiers"])
 def test_a_page_is_run(name, tmp_path, monkeypatch, capsys):
     """Its recipes are written under the names they carry, its commands are run in order, its Python at the end."""
     page = ROOT / "docs" / f"{name}.md"
     monkeypatch.chdir(tmp_path)
     write_text(tmp_path)
     for text in blocks(page, "toml"):
-        (tmp_path / re.match(r"# ([\w-]+\.toml)", text)[1]).write_text(text, encoding="utf-8")
+        if named := re.match(r"# ([\w-]+\.toml)", text):
+            (tmp_path / named[1]).write_text(text, encoding="utf-8")
     done = []
     for piped, words in commands(page):
         if words[:2] == ["data", "get"] or "--training.tensorboard" in words:
             continue  # the network, and a package that need not be there: tested where they belong
+        if words[0] == "import":  # what there is to import is tested where it belongs; the page's own run stands in
+            shutil.copytree(next((tmp_path / "runs").iterdir()), tmp_path / words[-1])
+            continue
         if piped is not None:
             (tmp_path / "piped").write_text(piped, encoding="utf-8")
             words = [*words[:2], "piped", *words[2:]]
@@ -94,6 +99,14 @@ def write_text(folder):
         for pair in getattr(whole, part):
             tables[part] += f"{pair.source}\t{pair.target}\t<2{pair.direction[-2:]}>\n"
         (folder / f"{part}.tsv").write_text(tables[part], encoding="utf-8")
+    english = [pair for pair in whole.train if pair.direction == "en-fr"]
+    plain = [pair.source for pair in english]
+    (folder / "plays.txt").write_text("\n".join(plain), encoding="utf-8")
+    (folder / "prompts.jsonl").write_text('{"text": "The dog"}\n{"text": ""}\n', encoding="utf-8")
+    (folder / "sentences.txt").write_text("\n".join(plain[:5]), encoding="utf-8")
+    for name in ("reviews.tsv", "reviews.valid.tsv", "new.tsv"):
+        rows = "".join(f"{sentence}\t{'good' if 'The' in sentence else 'bad'}\n" for sentence in plain[:60])
+        (folder / name).write_text(rows, encoding="utf-8")
     turkish = [pair for pair in whole.train if pair.direction == "en-tr"]
     rows = (json.dumps({"source": pair.source, "target": pair.target}) + "\n" for pair in turkish)
     (folder / "english-turkish.jsonl").write_text("".join(rows), encoding="utf-8")
