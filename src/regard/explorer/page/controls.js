@@ -155,7 +155,6 @@ export class Controls {
       heads: ["heads", "matrix", "calculation", "whatif"], units: ["heads", "all", "matrix", "whatif"], of: ["matrix"],
       slider: ["heads"],
     };
-    this.element.hidden = !Object.values(shown).some((views) => views.includes(view));
     this.part.show(item.parts.map((one) => ({ value: one.part, text: partNames(one.part).tab })), seen.part.part);
     this.layer.show(
       Array.from({ length: seen.part.layers }, (_, layer) => ({ value: String(layer), text: String(layer) })), String(seen.layer),
@@ -175,6 +174,7 @@ export class Controls {
     if (!shown.units.includes(view)) this.units.element.hidden = true;
     if (!shown.of.includes(view)) this.of.element.hidden = true;
     this.slider.hidden = !shown.slider.includes(view);
+    this.element.hidden = [...this.element.children].every((one) => /** @type {HTMLElement} */ (one).hidden);
   }
 }
 

@@ -244,7 +244,7 @@ export class WhatIfView {
   nameOf(item) {
     const run = this.app.data.runs[item.run];
     const off = item.headsOff.length ? `, ${counted(item.headsOff.length, "head")} off` : "";
-    return `${run.name}${item.weights === "best" ? "" : `, ${item.weights}`}${off}: ${shortened(item.text, 40)}`;
+    return `${run.name}${item.weights === "best" ? "" : `, ${item.weights}`}${off}: ${shortened(item.text, 90)}`;
   }
 
   /** @param {string} beside run and weights, as 1.best */
