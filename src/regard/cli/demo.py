@@ -15,7 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State what the command takes."""
     parser.add_argument("--out", metavar="DIR", default="runs/demo", help="folder of the run (default: runs/demo)")
     parser.add_argument(
-        "--minutes", type=float, metavar="NUMBER", default=3.0, help="longest training; it needs 2 to 3 (default: 3)"
+        "--minutes",
+        type=float,
+        metavar="NUMBER",
+        default=3.2,
+        help="longest training (default: 3.2); all else takes half a minute",
     )
     parser.add_argument("--no-browser", action="store_true", help="only write the pages, do not open them")
 
