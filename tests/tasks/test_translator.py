@@ -8,12 +8,15 @@ import pytest
 import torch
 
 import regard
+from regard import DecodingConfig
 from regard.cli import main
 from regard.config import recipe_from
+from regard.decoding import Forced
 from regard.errors import InputError
 from regard.models import build_model
 from regard.runs import save_run
 from regard.tasks import translator
+from regard.tasks.translator import Asked
 from regard.text import train_tokenizer
 
 TEXTS = ["The cat sleeps.", "", "a", "Köpek uyuyor mu?\u2028Evet.", "the dog and the dog and the dog", "  ", "a", "B b"]
@@ -76,6 +79,15 @@ def test_tags_and_their_lack(run):
         run.translate("the dog", tag="<2de>")
 
 
+def test_an_unknown_piece_is_never_replaced_by_the_tag(run):
+    """Where a head looked at the tag most, its name was once put into the text."""
+    source, unknown = run.translator.source_ids("the dog", "<2tr>"), run.tokenizer.specials.unknown
+    weights = torch.zeros(1, len(source))
+    weights[0, 0], weights[0, 6], weights[0, -1] = 0.6, 0.1, 0.3
+    text = run.tokenizer.decode([unknown])
+    assert run.translator._known_words(text, [unknown], source, Forced([0.0], weights)).strip() == "dog"
+
+
 def test_the_best_of_several_comes_first(run):
     several = run.nbest("the dog", beam=4)
     assert len(several) == 4
@@ -86,6 +98,10 @@ def test_the_best_of_several_comes_first(run):
 def test_lower_case_is_what_the_recipe_reads(folder):
     small = regard.load(folder("lower", lowercase=True))
     assert small.translate("THE Dog") == small.translate("the dog")
+    asked = [Asked(text="the dog", prefix=prefix, phrases=(phrase,)) for prefix, phrase in (("a", "ca"), ("A", "Ca"))]
+    (first,), (second,) = small.translator.translate(asked, DecodingConfig(beam=2))
+    assert first == second
+    assert "ca" in first.text
     usual = regard.load(folder())
     assert usual.translate("B b").score != usual.translate("b b").score
 

@@ -66,7 +66,7 @@ def alignment(
 
     A part of the target that looks most at the tag or at the end is linked to nothing.
     """
-    text = range(1 if source[:1] and _is_tag(source_tokenizer, source[0]) else 0, len(source) - 1)
+    text = text_places(source_tokenizer, source)
     rows = weights[: len(target)].float()
     columns = _words(source_tokenizer, [source[place] for place in text])
     lines = _words(tokenizer, target)
@@ -92,6 +92,12 @@ def alignment(
     )
 
 
+def text_places(tokenizer: Tokenizer, source: Sequence[int]) -> range:
+    """Places of a source's text, behind its tag and before its end."""
+    tagged = bool(source) and any(tokenizer.tag_id(tag) == source[0] for tag in tokenizer.tags)
+    return range(int(tagged), len(source) - 1)
+
+
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
     """For each word the places of its pieces."""
     places: dict[int, list[int]] = {}
@@ -102,7 +108,3 @@ def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
 
 def _texts(tokenizer: Tokenizer, ids: Sequence[int], words: Sequence[Sequence[int]]) -> tuple[str, ...]:
     return tuple(tokenizer.decode([ids[place] for place in word]).strip() for word in words)
-
-
-def _is_tag(tokenizer: Tokenizer, id: int) -> bool:
-    return any(tokenizer.tag_id(tag) == id for tag in tokenizer.tags)

@@ -34,7 +34,7 @@ from regard.tasks.known import known_pairs
 from regard.tasks.mbr import agreement
 from regard.tasks.sentences import portions
 from regard.tasks.shield import Span, required, restore, shield
-from regard.tasks.translation import EMPTY, Translation, alignment
+from regard.tasks.translation import EMPTY, Translation, alignment, text_places
 from regard.text import Tokenizer
 from regard.text.spellings import spellings
 from regard.text.tokenizer import UNKNOWN_TEXT
@@ -235,7 +235,7 @@ class Translator:
                 f"{len(source):,} pieces, of which the model reads {most:,}; cut it, or have it split at the "
                 "ends of its sentences (--split)"
             )
-        prefix = tuple(self.tokenizer.encode(asked.prefix))
+        prefix = tuple(self.tokenizer.encode(asked.prefix.lower() if lower else asked.prefix))
         pieces = len(source) - 1
         limit = decoding.max_length or int(decoding.max_ratio * pieces) + 20
         limit = min(max(1, limit - len(prefix)), most - len(prefix))
@@ -251,6 +251,7 @@ class Translator:
     def _phrases(self, asked: Asked, spans: Sequence[Span], wanted: Wanted) -> tuple[tuple[int, ...], ...]:
         """Pieces that have to be written; of two phrases one of which holds the other, the longer."""
         texts = [*asked.phrases, *required(asked.text, wanted.glossary), *(span.placeholder for span in spans)]
+        texts = [text.lower() for text in texts] if self.recipe.data.lowercase else texts
         phrases = list(dict.fromkeys(tuple(self.tokenizer.encode(text)) for text in texts))
         for text, ids in zip(texts, map(self.tokenizer.encode, texts), strict=True):
             if not ids or self.tokenizer.specials.unknown in ids:
@@ -329,13 +330,14 @@ class Translator:
         """The text with the source word that it looks at in place of each unknown piece."""
         assert forced.weights is not None
         words = self.source_tokenizer.words(source)
+        places = text_places(self.source_tokenizer, source)
         parts = text.split(UNKNOWN_TEXT)
         unknown = [place for place, id in enumerate(ids) if id == self.tokenizer.specials.unknown]
         if len(parts) != len(unknown) + 1:
             return text
         made = [parts[0]]
         for place, part in zip(unknown, parts[1:], strict=True):
-            best = int(forced.weights[place, :-1].argmax()) if len(source) > 1 else 0
+            best = places.start + int(forced.weights[place, places.start : places.stop].argmax()) if places else 0
             word = [id for id, number in zip(source, words, strict=True) if number == words[best]]
             made += [self.source_tokenizer.decode(word).strip(), part]
         return "".join(made)
