@@ -26,7 +26,7 @@ def minilm(tmp_path, monkeypatch):
 
 def test_the_page_begins_as_it_says(minilm, monkeypatch, screen):
     """Every command up to the file; then the file shows what the page says of it."""
-    commands = [shlex.split(line)[1:] for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+    commands = [shlex.split(line)[1:] for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
                 for line in block.splitlines()]  # fmt: skip
     assert [command[0] for command in commands] == ["import", "look", "look", "look"]
     served = []
