@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
+TSC := .venv/node/node_modules/.bin/tsc
 
-.PHONY: demo test check format pages clean
+.PHONY: demo test check types format pages clean
 
 demo: $(INSTALLED)
 	$(BIN)/regard demo
@@ -19,6 +20,10 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/size.py
 
+# The types that the explorer's page states in its comments; npm is needed.
+types: $(TSC)
+	$(TSC) --project src/regard/explorer/page/jsconfig.json
+
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -29,6 +34,10 @@ pages: $(INSTALLED)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(TSC): $(INSTALLED)
+	npm install --no-audit --no-fund --loglevel=error --prefix .venv/node typescript@7.0.2
+	touch $@
 
 # torch comes first because it brings the setuptools that the last line builds with, pinned like all else.
 $(INSTALLED): pyproject.toml constraints.txt
