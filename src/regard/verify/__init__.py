@@ -7,6 +7,7 @@ them down as a tuple in a file here, and the tuple goes into the list below.
 from regard.verify.batching import BATCHING
 from regard.verify.caching import CACHING
 from regard.verify.certificate import Certificate, Equality, Result, certify, difference
+from regard.verify.documents import DOCUMENTS
 from regard.verify.faster import FASTER
 from regard.verify.heads import HEADS
 from regard.verify.learning import LEARNING
@@ -15,7 +16,9 @@ from regard.verify.searching import SEARCHING
 from regard.verify.storing import STORING
 from regard.verify.subject import Subject, built_in_subject, run_subject
 
-EQUALITIES: tuple[Equality, ...] = (*HEADS, *CACHING, *BATCHING, *LOOKING, *SEARCHING, *FASTER, *STORING, *LEARNING)
+EQUALITIES: tuple[Equality, ...] = (
+    *HEADS, *CACHING, *BATCHING, *DOCUMENTS, *LOOKING, *SEARCHING, *FASTER, *STORING, *LEARNING,
+)  # fmt: skip
 """All that is verified, in the order in which it is shown."""
 
 __all__ = [

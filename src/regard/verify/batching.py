@@ -10,12 +10,16 @@ from regard.verify.subject import TOKENS, Inputs, Subject, random_inputs, row_of
 
 @torch.no_grad()
 def one_is_many(subject: Subject) -> Measured:
-    """Rows of one length, all at once and each alone."""
+    """Rows of one length, all at once and each alone; of an encoder alone its pooled vector too."""
     for name, model in subject.models:
         inputs = random_inputs(model, subject.draw(), rows=5)
         many = states(model, inputs)
         for row in range(5):
-            yield f"{name}, row {row}", difference(states(model, row_of(inputs, row)), many[row : row + 1])
+            alone = row_of(inputs, row)
+            yield f"{name}, row {row}", difference(states(model, alone), many[row : row + 1])
+            if isinstance(model, EncoderOnly):
+                pooled = model.pool(many, inputs.lengths)[row : row + 1]
+                yield f"{name}, row {row}, pooled", difference(pooled, _pooled(model, alone))
 
 
 @torch.no_grad()
