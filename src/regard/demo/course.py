@@ -86,7 +86,7 @@ def demo_recipe(folder: Path, minutes: float) -> Recipe:
                 "dropout": 0.0,
             },
             "training": {
-                "minutes": minutes, "epochs": 6, "tokens_per_batch": 1200, "learning_rate": 2e-3, "warmup": 200,
+                "minutes": minutes, "epochs": 4.5, "tokens_per_batch": 1200, "learning_rate": 2e-3, "warmup": 200,
             },
             "decoding": {"beam": 1},
         }
