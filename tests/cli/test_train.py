@@ -68,3 +68,11 @@ def test_another_recipe_is_refused_in_a_line(recipe, tmp_path, capsys):
     assert main(["train", str(recipe), "--out", run, "--model.dropout", "0.3", "--training.seed", "9"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "holds a run of another recipe (it differs in dropout, seed); take another --out" in line
+
+
+def test_a_folder_that_cannot_be_is_refused_in_a_line(recipe, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        assert main(["train", str(recipe), "--out", str(out)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"regard: {out}: no folder can be made there: ")

@@ -1,5 +1,6 @@
 """Starting a training run: the recipe's task, its job, and the folder that all of it goes into."""
 
+import errno
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +35,6 @@ def train(recipe: Recipe, out: str | Path, *, watcher: Watcher | None = None) ->
     machines = join_machines()
     teller = watcher if watcher is not None and machines.first else Silent()
     if machines.first:
-        folder.mkdir(parents=True, exist_ok=True)
         _claim(recipe, folder)
     job = machines.one_first(lambda: _job(recipe, folder, teller.say, machines))
     if machines.first:
@@ -99,7 +99,13 @@ def _classify_job(recipe: Recipe, out: Path, say: Callable[[str], None], machine
 
 
 def _claim(recipe: Recipe, folder: Path) -> None:
-    """Refuse a folder that another recipe trains in. How long to train may be changed, to go on with a run."""
+    """Make the folder, or refuse one that another recipe trains in. How long to train may be changed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise InputError(f"{folder}: no folder can be made there: {error.strerror}") from None
     if not (folder / RECIPE).exists():
         for path in folder.glob(f"{TARGET_TOKENS}.*"):  # of a start that ended before its recipe stood here
             forget_sealed(path)
