@@ -175,8 +175,9 @@ class PlainSearch:
             shunned = ranked.clone()
             for piece, times in chosen.items():
                 shunned[piece] -= self.options.diversity * times
-            most = len(ranked) if self.request.phrases else min(2 * width + 1, len(ranked))
-            for piece in shunned.topk(most).indices.tolist():
+            special = {self.search.end, *(piece for phrase in self.request.phrases for piece in phrase)}
+            most = min(2 * width + 1 + len(special), len(ranked))  # all others are like one another, and outscored
+            for piece in sorted({*shunned.topk(most).indices.tolist(), *special}):
                 if float(ranked[piece]) > NEVER:
                     longer = _Written((*written, piece), total + float(ranked[piece]), own + float(logp[piece]))
                     found.append((total + float(shunned[piece]), longer))
