@@ -93,6 +93,7 @@ def toy_text() -> dict[str, str]:
         pairs = [pair for pair in getattr(made, side) if pair.direction == "en-fr"]
         files[f"toy/{side}.en"] = "".join(f"{pair.source}\n" for pair in pairs)
         files[f"toy/{side}.fr"] = "".join(f"{pair.target}\n" for pair in pairs)
+        files[f"toy/{side}.tsv"] = "".join(f"{pair.source}\t{pair.pattern}\n" for pair in pairs)
     return files
 
 
