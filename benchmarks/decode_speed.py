@@ -4,11 +4,13 @@
 
 Without a RUN a `small` model of Multi30k French to English is trained first (`--minutes`). Data: Multi30k test2016
 (`REGARD_DATA`, or ../shared/data), and the same sentences joined four at a time, as they are written. A figure is
-sentences a second from ids to ids, the best of `--repeats`; BLEU is of the text. Not timed: reading the model, and
-tokenising, which is the same for all. Ours: each precision, one and two workers. CTranslate2: each type of numbers that
-it supports here, the best of 1 x 2 and 2 x 1 threads and of batches of 32 and 64 sentences and 1,024 and 2,048 tokens,
-found on some of the sentences. transformers: float32 and bf16, two threads, batches of 64. Then the latency of
-sentences given one at a time. Ends with one line of JSON.
+sentences a second from ids to ids, the best of `--repeats`; `busy` are processor seconds, of all threads, which tell
+more where others use the machine too; BLEU is of the text. Not timed: reading the model, and tokenising, which is the
+same for all. Ours: each precision, one and two workers, and with `stopping = "full"`, which is how CTranslate2 stops:
+as soon as `beam` answers have ended, whatever might still win. CTranslate2: each type of numbers that it supports here,
+the best of 1 x 2 and 2 x 1 threads and of batches of 32 and 64 sentences and 1,024 and 2,048 tokens, found on some of
+the sentences. transformers: float32 and bf16, two threads, batches of 64. Then the latency of sentences given one at a
+time. Ends with one line of JSON.
 """
 
 import argparse
@@ -87,12 +89,15 @@ def _compare(run: Run, work: Path, arguments: argparse.Namespace) -> dict[str, o
             )
             found: dict[str, dict[str, float]] = {}
             for side, once, repeats in _sides(run, arguments, peer, theirs, sources, beam):
+                before = time.process_time()
                 timed = [once() for _ in range(repeats)]
+                busy = (time.process_time() - before) / repeats
                 seconds = min(each for each, _ in timed)
                 made = [run.tokenizer.decode(ids) for ids in timed[0][1]]
                 bleu = BLEU().corpus_score(made, [right]).score
-                found[side] = {"sentences/s": round(len(texts) / seconds, 1), "BLEU": round(bleu, 2)}
-                print(f"  {side:<64}{len(texts) / seconds:9.1f}/s   BLEU {bleu:.2f}", flush=True)
+                speed = len(texts) / seconds
+                found[side] = {"sentences/s": round(speed, 1), "busy": round(busy, 2), "BLEU": round(bleu, 2)}
+                print(f"  {side:<64}{speed:9.1f}/s   busy {busy:6.2f} s   BLEU {bleu:.2f}", flush=True)
             results[f"{name}, beam {beam}"] = found
     if arguments.latency:
         texts = sets["test2016"][0][: arguments.latency]
@@ -112,10 +117,11 @@ def _sides(
     """Each side's name, how it translates all sources once, and how often it does."""
     if "ours" in arguments.sides:
         for kind in arguments.kinds:
-            for workers in (1, 2):
-                once = ours(run, kind, beam, workers)
+            for workers, stopping in ((1, "safe"), (2, "safe"), (2, "full")):
+                once = ours(run, kind, beam, workers, stopping)
                 once(sources[:32])
-                yield f"regard {kind}, {workers} workers", lambda once=once: once(sources), arguments.repeats
+                name = f"regard {kind}, {workers} workers, stopping {stopping}"
+                yield name, lambda once=once: once(sources), arguments.repeats
     if peer is not None:
         for setting in peer.best(sources, beam).values():
             yield (
@@ -128,11 +134,13 @@ def _sides(
         yield f"transformers {kind}", lambda side=side: side.translate(sources, beam), 1
 
 
-def ours(run: Run, kind: Kind, beam: int, workers: int) -> Callable[[Sequence[Ids]], tuple[float, Answers]]:
+def ours(
+    run: Run, kind: Kind, beam: int, workers: int, stopping: str = "safe"
+) -> Callable[[Sequence[Ids]], tuple[float, Answers]]:
     """Our search: seconds and answers."""
     assert isinstance(run.model, EncoderDecoder)
     steps, specials = step_model(run.model, kind), run.tokenizer.specials
-    options = Search(end=specials.end, options=replace(run.recipe.decoding, beam=beam, groups=1))
+    options = Search(end=specials.end, options=replace(run.recipe.decoding, beam=beam, groups=1, stopping=stopping))
 
     def once(sources: Sequence[Ids]) -> tuple[float, Answers]:
         start = time.perf_counter()
