@@ -33,7 +33,7 @@ DRAFTS = ((0.02, 4, GREEDY), (0.02, 4, DRAWN), (10.0, 2, GREEDY), (10.0, 2, DRAW
 """How far the draft's weights are from the model's, what it guesses at a time, and how pieces are chosen."""
 FEWER: tuple[Kind, ...] = ("bf16", "int8")
 SENTENCES = 1000
-"""of a run's test text, at most, that are translated in each precision: all of a usual one, since BLEU of a part varies"""
+"""of a run's test text, at most, that are translated in each precision: all of a usual one"""
 TOKENS_OFF, BLEU_OFF = 0.01, 0.2
 """how far fewer bits may lead: so large a share of the pieces, or so much BLEU"""
 
