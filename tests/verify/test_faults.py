@@ -26,7 +26,7 @@ NAMED = {equality.name: equality for equality in EQUALITIES}
 
 @pytest.fixture(scope="module")
 def subject(tmp_path_factory):
-    """A few of the built-in models: of each family one with full attention, and one without positions; windows; and a run."""
+    """A few of the built-in models: of each family one with full attention, one without positions; windows; a run."""
     whole = built_in_subject(seed=3)
     kept = tuple(
         case
@@ -34,8 +34,8 @@ def subject(tmp_path_factory):
         if case.model.config.attention == "full" and case.model.config.positions in ("none", "sinusoidal", "relative")
     )
     return dataclasses.replace(
-        whole, grid=kept, models=kept, long_models=(*whole.long_models[:3], whole.long_models[-3]), shapes=whole.shapes[:1],
-        folder=sure_run(tmp_path_factory.mktemp("runs")),
+        whole, grid=kept, models=kept, long_models=(*whole.long_models[:3], whole.long_models[-3]),
+        shapes=whole.shapes[:1], folder=sure_run(tmp_path_factory.mktemp("runs")),
     )  # fmt: skip
 
 
