@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.cli.options import add_recipe_options, overrides
 from regard.config import DataSet, read_recipe, recipe_from
@@ -17,6 +18,7 @@ from regard.errors import InputError
 from regard.evaluation.flops import total
 from regard.evaluation.paper import PIECES, TABLE_3
 from regard.evaluation.parameters import parameters
+from regard.tasks.start import train
 from regard.text import training_sets
 
 ROOT = Path(__file__).parent.parent
@@ -32,13 +34,16 @@ def test_the_recipes_that_there_are():
     pairs = {f"multi30k-{pair}" for pair in ("fr-en", "en-fr", "en-de", "de-en")}
     others = {"translate", "tatoeba-en-tr", "wmt14-en-de-base", "wmt14-en-de-big"}
     assert {named(path) for path in TRANSLATION} >= pairs | others
+    text = {"shakespeare-char", "shakespeare-bpe", "toy-generate"}
+    labels = {"sst2", "sst2-minilm", "toy-classify"}
+    assert {named(path) for path in RECIPES} >= text | labels
 
 
-@pytest.mark.parametrize("path", TRANSLATION, ids=named)
+@pytest.mark.parametrize("path", RECIPES, ids=named)
 def test_a_recipe_resolves_and_reads_what_can_be_had(path, monkeypatch):
     """Its text is in this folder, comes by `regard data get`, or is said not to."""
     monkeypatch.delenv("REGARD_DATA", raising=False)
-    recipe = read_recipe(path)
+    recipe = read_recipe(path, {"training": {"start_from": "none"}})  # another run's shape and pieces are not here
     assert recipe_from(to_plain(recipe)) == recipe
     files = [file for data_set in training_sets(recipe.data) for file in data_set.files]
     for name in [*files, *recipe.data.valid, *recipe.data.test]:
@@ -60,7 +65,7 @@ def test_a_recipe_resolves_and_reads_what_can_be_had(path, monkeypatch):
             assert "NOT RUN HERE" in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", TRANSLATION, ids=named)
+@pytest.mark.parametrize("path", RECIPES, ids=named)
 def test_a_recipe_begins_with_data_time_hardware_and_score(path):
     text = path.read_text(encoding="utf-8")
     head = text[: text.index("\n\n")]
@@ -102,6 +107,17 @@ def test_the_full_recipe_has_every_key_once_with_its_default(tmp_path):
 def test_the_full_recipe_and_its_text_are_as_the_tool_writes_them():
     stale = runpy.run_path(str(ROOT / "tools" / "full_recipe.py"))["stale"]
     assert stale(ROOT / "recipes") == {}
+
+
+@pytest.mark.parametrize("name", ["toy-generate", "toy-classify"])
+def test_a_toy_recipe_learns(name, tmp_path, monkeypatch):
+    """A few updates of it; the figures in its head are of all of them."""
+    monkeypatch.chdir(ROOT)
+    recipe = read_recipe(ROOT / "recipes" / f"{name}.toml", {"training": {"steps": 60, "epochs": "none"}})
+    with torch.random.fork_rng(devices=[]):
+        progress = train(recipe, tmp_path / "run")
+    assert progress.finished
+    assert progress.best < 2.6 if recipe.task == "generate" else progress.best > 0.5
 
 
 def table_3() -> list[list[str]]:
