@@ -2,12 +2,12 @@
 
     python benchmarks/generation_speed.py [--batches 1 32] [--new 128] [--layers 12]
 
-Random weights in GPT-2's shape (12 layers, 768 wide, 50,257 pieces), the same for transformers' GPT2LMHeadModel;
-prompts of 128 random pieces, 128 new ones each, greedy. Both sides take all processors. transformers runs in float32 and
-in bf16 (dynamic cache, torch's fused attention, inference mode), regard in float32, bf16 and int8 by its compiled
-kernel. Each way writes 8 pieces to warm up and is then timed `--repeats` times; the best counts, reading the prompt
-included, loading and packing not. The float32 texts of both sides must be equal, or the benchmark fails. Ends with one
-line of JSON.
+Random weights in the shape of GPT-2 (12 layers, 768 wide, 50,257 pieces), the same for transformers' model; prompts of
+128 random pieces, 128 new ones each, greedy. Both sides take all processors. transformers runs in float32 and in bf16
+(dynamic cache, torch's fused attention, inference mode), regard in float32, bf16 and int8 by its compiled kernel. Each
+way writes 8 pieces to warm up and is then timed `--repeats` times; the best counts, reading the prompt included,
+loading and packing not. The float32 texts of both sides must be equal, or the benchmark fails. Ends with one line of
+JSON.
 """
 
 import argparse
