@@ -1,10 +1,12 @@
 """The compiled search is the plain one: same answers, scores and flags, for any options it knows and any threads."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from regard.config import DecodingConfig
-from regard.decoding import PlainModel, Request, Search, search
+from regard.decoding import PlainModel, Request, Search, compiled, search
 from regard.decoding.compiled import compiled_search, knows
 from regard.decoding.fast import FastModel
 from regard.decoding.kernel import kernel
@@ -84,6 +86,35 @@ def test_what_it_does_not_know_is_searched_step_by_step(model):
     assert not knows(fast, [Request(source=(3, END), read=(BEGIN, 4), limit=3)], wanted())
     assert not knows(fast, [Request(source=(3, END), read=(BEGIN,), limit=300)], wanted())
     assert not knows(fast, [Request(source=(3, END), read=(BEGIN,), limit=9, phrases=((4,),))], wanted())
+
+
+def test_few_source_pieces_at_once(model):
+    """Sentences enter as others leave, so many that those read together stay few; the answers are the same."""
+    asked, fast = requests(), FastModel(model, "float32", kernel())
+    for workers in (1, 2):
+        assert search(fast, asked, wanted(beam=3, batch_tokens=24), workers=workers) == search(
+            fast, asked, wanted(beam=3)
+        )
+
+
+def test_an_error_ends_all_workers(model, monkeypatch):
+    asked, fast = requests(), FastModel(model, "float32", kernel())
+    monkeypatch.setattr(compiled, "REFILL", 0.9)
+    monkeypatch.setattr(compiled.FastSteps, "remember", broken(compiled.FastSteps.remember, after=3))
+    with pytest.raises(KeyboardInterrupt):
+        search(fast, asked, wanted(beam=3, batch_rows=6), workers=2)
+
+
+def broken(call, *, after):
+    """Interrupted at a later call."""
+    count = itertools.count()
+
+    def made(*given):
+        if next(count) >= after:
+            raise KeyboardInterrupt
+        return call(*given)
+
+    return made
 
 
 def test_nothing_to_search(model):

@@ -173,3 +173,5 @@ def test_threads_that_share_a_call_compute_the_same(family, monkeypatch):
         one, three = (FastModel(model, kind, kernel(), threads=threads) for threads in (1, 3))
         for alone, shared in zip(course(one), course(three), strict=True):
             assert alone.equal(shared)
+    with pytest.raises(InputError, match="sequence of 301 tokens"):
+        fast(made("encoder-decoder", "learned")).start([[3] * 301], [[]], capacity=5)

@@ -22,7 +22,7 @@ from regard.decoding.steps import StepModel
 from regard.models import EncoderDecoder
 
 REFILL = 0.75
-"""waiting sentences enter when so large a share of the places, or a smaller one, is in use"""
+"""waiting sentences enter when so large a share of those that were written, or a smaller one, is left"""
 FIRST_ROOM = 8
 """slots for each row at first; they grow with what the rows need"""
 
@@ -46,12 +46,16 @@ def compiled_search(model: FastModel, requests: Sequence[Request], options: Sear
         return []
     waiting = _Waiting(requests, options, workers)
     model.packed.reach_to(max(waiting.longest, waiting.limit))
-    if waiting.workers == 1:
-        found = _Places(model, options, waiting).all()
-    else:
-        with ThreadPoolExecutor(waiting.workers) as threads:
-            turns = [threads.submit(_Places(model, options, waiting).all) for _ in range(waiting.workers)]
-            found = {number: each for turn in turns for number, each in turn.result().items()}
+    found: dict[int, Found] = {}
+    with ThreadPoolExecutor(waiting.workers) as threads:
+        turns = [threads.submit(_Places(model, options, waiting).all) for _ in range(waiting.workers - 1)]
+        try:
+            found |= _Places(model, options, waiting).all()
+            for turn in turns:
+                found |= turn.result()
+        except BaseException:  # interrupted: the others end with what they have
+            waiting.forget()
+            raise
     return [found[number] for number in range(len(requests))]
 
 
@@ -68,13 +72,23 @@ class _Waiting:
         self._requests = sorted(enumerate(requests), key=lambda each: (len(each[1].source), each[1].limit))
         self._lock = Lock()
 
-    def take(self, room: int) -> list[tuple[int, Request]]:
-        """The longest, at most `room` of them, and towards the end no more than a worker's share."""
+    def __bool__(self) -> bool:
+        return bool(self._requests)
+
+    def forget(self) -> None:
+        """Let nobody take any more."""
+        with self._lock:
+            self._requests.clear()
+
+    def take(self, room: int, pieces: int) -> list[tuple[int, Request]]:
+        """The longest, at most `room` of them, towards the end no more than a worker's share, and so many that those
+        taken with the `pieces` already held are not too many together; but one, if none are held.
+        """  # fmt: skip
         with self._lock:
             held = self._requests
             most = min(room, -(-len(held) // self.workers))
             if held:
-                most = min(most, max(1, self._most_read // len(held[-1][1].source)))
+                most = min(most, max(int(pieces == 0), (self._most_read - pieces) // len(held[-1][1].source)))
             taken = held[len(held) - most :]
             del held[len(held) - most :]
             return taken[::-1]
@@ -92,6 +106,8 @@ class _Places:
         self.numbers = [0] * places
         self.memory: list[Tensor | None] = [None] * places
         self.empty = list(range(places))
+        self.read = 0
+        """source pieces of those that are written"""
         self.sentences, self.answers = (native.Sentence * places)(), (native.Answer * rows)()
         self.ids: Ints = np.empty((places, width, stride), dtype=np.int32)
         self.active: Ints = np.empty(places, dtype=np.int32)
@@ -120,13 +136,13 @@ class _Places:
     def all(self) -> dict[int, Found]:
         """Search until nothing waits and all are over; the answers under the numbers of their requests."""
         found: dict[int, Found] = {}
-        search, places = self.search, len(self.numbers)
+        search = self.search
         while True:
-            if taken := self.waiting.take(len(self.empty)):
+            if taken := self.waiting.take(len(self.empty), self.read):
                 self._enter(taken)
             if not search.active_count:
                 return found
-            least = int(REFILL * places) if taken else 0
+            least = int(REFILL * search.active_count) if self.waiting else 0
             form = byref(self.model.packed.form)
             while self.model.kernel.search(form, byref(self.batch), byref(search), least):
                 self._collect(found)
@@ -148,6 +164,7 @@ class _Places:
                 memory=address, memory_layer=layer, memory_tokens=pieces, begin=request.read[0], limit=request.limit,
                 least=request.least, bounds=(c_int32 * PERIODS)(*bound),
             )  # fmt: skip
+            self.read += pieces
             self.active[search.active_count] = place
             search.active_count += 1
 
@@ -161,6 +178,7 @@ class _Places:
                 answers.append(Hypothesis(ids, answer.score, answer.logp, bool(answer.ended), bool(answer.guarded)))
             answers.sort(key=lambda each: (not each.ended, -each.score))
             found[self.numbers[place]] = Found(answers[: self.options.nbest], None)
+            self.read -= self.sentences[place].memory_tokens
             self.memory[place] = None
             self.empty.append(place)
 

@@ -184,6 +184,8 @@ class FastSteps:
     def remember(self, sources: Sequence[Sequence[int]]) -> None:
         """Encode the sources, one behind the other with no padding, into what the decoder's layers look at."""
         lengths = np.array([len(source) for source in sources], dtype=np.int32)
+        if self.packed.config.positions == "learned":
+            at_most(int(lengths.max()), self.packed.config)
         first = np.concatenate([[0], lengths[:-1].cumsum()]).astype(np.int32)
         tokens = np.array([id for source in sources for id in source], dtype=np.int32)
         places = np.arange(len(tokens), dtype=np.int32) - np.repeat(first, lengths)
