@@ -146,7 +146,7 @@ def ours(folder: Path, precision: str, ids: np.ndarray, updates: int) -> dict[st
             },
             "training": {
                 "steps": updates, "valid_every": updates, "tokens_per_batch": ROWS * WINDOW, "warmup": 100,
-                "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1, "precision": precision,
+                "final_rate": 0.1, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1, "precision": precision,
             },
         }
     )  # fmt: skip

@@ -8,8 +8,8 @@ from regard.config import TrainingConfig
 from regard.training.schedule import learning_rate
 
 
-def rate(schedule, step, *, share=0.0, warmup=100, peak=0.5, d_model=512):
-    config = TrainingConfig(schedule=schedule, warmup=warmup, learning_rate=peak)
+def rate(schedule, step, *, share=0.0, warmup=100, peak=0.5, d_model=512, final=0.0):
+    config = TrainingConfig(schedule=schedule, warmup=warmup, learning_rate=peak, final_rate=final)
     return learning_rate(config, step, share=share, d_model=d_model)
 
 
@@ -59,3 +59,11 @@ def test_and_fall_to_their_end(schedule, half, end):
 
 def test_a_quarter_of_a_cosine():
     assert rate("cosine", 1000, share=0.25) == pytest.approx(0.25 * (1 + math.sqrt(0.5)))
+
+
+def test_a_fall_to_a_share_of_the_peak():
+    """nanoGPT's cosine: from 1e-3 to 1e-4."""
+    assert rate("cosine", 1000, share=1.0, final=0.1, peak=1e-3) == pytest.approx(1e-4)
+    assert rate("cosine", 1000, share=0.5, final=0.1, peak=1e-3) == pytest.approx(5.5e-4)
+    assert rate("linear", 1000, share=0.5, final=0.2) == pytest.approx(0.3)
+    assert rate("linear", 1000, share=1.2, final=0.2) == pytest.approx(0.1)

@@ -158,6 +158,8 @@ class TrainingConfig:
     """the schedule's peak; the paper schedule computes its own and multiplies it by this"""
     schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "cosine"
     """how the learning rate falls after the warm-up"""
+    final_rate: float = 0.0
+    """share of the peak at which cosine and linear end"""
     warmup: int = 500
     """updates over which the learning rate rises"""
     beta1: float = 0.9
@@ -206,7 +208,7 @@ class TrainingConfig:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be above 0")
         if not 0 < self.hidden_share < 1:
             raise InputError(f"training.hidden_share = {self.hidden_share}: must be above 0 and below 1")
-        for name in ("label_smoothing", "beta1", "beta2", "ema"):
+        for name in ("final_rate", "label_smoothing", "beta1", "beta2", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training.{name} = {getattr(self, name)}: must be at least 0 and below 1")
         for name in ("warmup", "weight_decay", "r_drop", "snapshots"):

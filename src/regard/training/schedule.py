@@ -10,7 +10,7 @@ def learning_rate(config: TrainingConfig, step: int, *, share: float, d_model: i
 
     All kinds rise in a straight line over the warm-up. `paper` is "Attention Is All You Need", equation 3, times the
     configured rate: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5). `inverse_sqrt` has the same fall from the
-    configured peak. `cosine` and `linear` fall to zero at the run's end.
+    configured peak. `cosine` and `linear` fall to `final_rate`, a share of the peak, at the run's end.
     """
     rise = min(1.0, step / config.warmup) if config.warmup else 1.0
     match config.schedule:
@@ -20,8 +20,10 @@ def learning_rate(config: TrainingConfig, step: int, *, share: float, d_model: i
         case "inverse_sqrt":
             return config.learning_rate * min(rise, math.sqrt(max(config.warmup, 1) / step))
         case "cosine":
-            return config.learning_rate * rise * 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+            left = 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+            return config.learning_rate * rise * (config.final_rate + (1 - config.final_rate) * left)
         case "linear":
-            return config.learning_rate * rise * max(0.0, 1 - share)
+            left = max(0.0, 1 - share)
+            return config.learning_rate * rise * (config.final_rate + (1 - config.final_rate) * left)
         case "constant":
             return config.learning_rate * rise
