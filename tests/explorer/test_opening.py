@@ -3,9 +3,14 @@
 import pytest
 
 from regard.explorer.looks import Look, Question
-from regard.explorer.opening import opened, opening
+from regard.explorer.measures import measures
+from regard.explorer.opening import opened
 
 from .tiny import TARGET, TEXT
+
+
+def opening(look):
+    return measures(look)["opening"]
 
 
 def farthest(run, text, far):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import torch
+from torch import Tensor
 
 from regard.explorer.arrays import Plain
 from regard.explorer.looks import Look
@@ -13,25 +14,30 @@ FAR = 4
 """words from which on a look goes beyond its own phrase"""
 
 
-def opening(look: Look) -> Plain | None:
+class Opening:
     """The greatest weight that a word gives to one that is far away, or as far as the text goes, among all heads."""
-    shape = look.parts[0]
-    side = look.sides[shape.rows]
-    words = torch.tensor(side.words)
-    lexical = torch.tensor([any(map(str.isalnum, text)) for text in side.texts])
-    away = (words[:, None] - words).abs() * (lexical[:, None] & lexical)
-    far = min(FAR, int(away.max()))
-    if far == 0:
-        return None
-    best, found = -1.0, None
-    for layer in range(shape.layers):
-        weights = look.attended(shape.part, layer).weights[0].cpu().masked_fill(away < far, 0.0).amax(-1)
-        place = int(weights.argmax())
-        if float(weights.max()) > best:
-            best = float(weights.max())
-            head, row = divmod(place, len(side))
-            found = {"part": shape.part, "layer": layer, "head": head, "row": row}
-    return found
+
+    def __init__(self, look: Look) -> None:
+        self.shape = look.parts[0]
+        side = look.sides[self.shape.rows]
+        words = torch.tensor(side.words)
+        lexical = torch.tensor([any(map(str.isalnum, text)) for text in side.texts])
+        away = (words[:, None] - words).abs() * (lexical[:, None] & lexical)
+        far = min(FAR, int(away.max()))
+        self._hidden = away < far if far else None
+        self._best = 0.0
+        self.place: Plain | None = None
+        """where that is, of the layers seen; none if the text has no two words"""
+
+    def see(self, layer: int, weights_HTT: Tensor) -> None:
+        """Look at one more layer."""
+        if self._hidden is None:
+            return
+        rows = weights_HTT.cpu().masked_fill(self._hidden, -1.0).amax(-1)
+        if float(rows.max()) > self._best:
+            self._best = float(rows.max())
+            head, row = divmod(int(rows.argmax()), rows.shape[1])
+            self.place = {"part": self.shape.part, "layer": layer, "head": head, "row": row}
 
 
 def opened(state: Mapping[str, str], begin: Plain | None) -> dict[str, str]:
