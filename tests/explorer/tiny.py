@@ -20,6 +20,7 @@ def make_run(folder, *, seed=3, lines=LINES, tokens=None, **model):
              "norm": "post"}  # fmt: skip
     recipe = recipe_from(
         {"task": "translate", "data": {"train": ["a", "b"]}, "tokens": tokens or {"size": 320},
+         "decoding": {"precision": "float32"},
          "model": {**sizes, **model}}
     )  # fmt: skip
     tokenizer = train_tokenizer(iter(lines * 20), recipe.tokens, ["<2fr>", "<2en>"], lambda line: None)
