@@ -53,8 +53,8 @@ class CTranslate2:
         named = [[self.source_names[id] for id in source] for source in sources]
         start = time.perf_counter()
         found = translator.translate_batch(
-            named, **self.arguments | {"beam_size": beam}, max_batch_size=setting.batch, batch_type=setting.by,
-            max_input_length=0,
+            named, **self.arguments | {"beam_size": beam, "max_decoding_length": 2 * max(map(len, sources)) + 18},
+            max_batch_size=setting.batch, batch_type=setting.by, max_input_length=0,
         )  # fmt: skip
         seconds = time.perf_counter() - start
         return seconds, [[self.ids[name] for name in each.hypotheses[0]] for each in found]

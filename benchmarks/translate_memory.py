@@ -26,12 +26,12 @@ def main() -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--source", help="text to repeat; without it the run's data.test")
-    parser.add_argument("options", nargs="*", help="of regard translate, behind --")
+    parser.add_argument("--beam", default="5")
     arguments = parser.parse_args()
     file = Path(arguments.source or read_recipe(Path(arguments.run) / "recipe.toml").data.test[0])
     data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     texts = data.splitlines(keepends=True)
-    command = [sys.executable, "-m", "regard", "translate", arguments.run, *arguments.options]
+    command = [sys.executable, "-m", "regard", "translate", arguments.run, "--beam", arguments.beam]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
