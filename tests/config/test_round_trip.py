@@ -23,7 +23,7 @@ OPTIONAL_TEXT = TEXT.filter(lambda text: text != "none")  # where text may also 
 
 SHARES = {
     "dropout", "attention_dropout", "activation_dropout", "sampling", "beta1", "beta2", "ema", "label_smoothing",
-    "valid_share",
+    "valid_share", "final_rate",
 }  # fmt: skip
 ABOVE_ONE = st.floats(1.0, 100.0) | st.floats(1.0, allow_infinity=False)
 BOUND = {
