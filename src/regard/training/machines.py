@@ -1,5 +1,6 @@
 """The processes that train together: one, or as many as torchrun started, each with its device."""
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,8 +58,13 @@ class Machines:
 
 
 def leave_machines() -> None:
-    """Part from the others in good order, at the end of a command."""
+    """Part from the others in good order, at the end of a command.
+
+    What still holds the group (models that refer to themselves in a circle) is dropped first, so that the group's
+    threads end here and not while the interpreter does: one of many processes was aborted at its end.
+    """
     if dist.is_initialized():
+        gc.collect()
         dist.destroy_process_group()
 
 
