@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+
 from regard.config import DecodingConfig
-from regard.decoding import Hypothesis, PlainModel, Request, Search, SearchTree, search
+from regard.decoding import Hypothesis, PlainModel, Request, Search, SearchTree, search, step_model
 from regard.errors import InputError
 from regard.explorer.looks import source_ids
 from regard.models import EncoderDecoder, Model
@@ -65,5 +67,6 @@ def write(
         end=specials.end, options=decoding, nbest=width, tree=True,
         coverage_heads=run.translator.alignment_heads if decoding.coverage_penalty else (),
     )  # fmt: skip
-    found = search(PlainModel(model, heads_off=heads_off), [request], options)[0]
+    steps = PlainModel(model, heads_off=heads_off) if heads_off else step_model(model, threads=torch.get_num_threads())
+    found = search(steps, [request], options)[0]
     return Written(decoding=decoding, prefix=tuple(prefix), answers=tuple(found.answers), tree=found.tree)
