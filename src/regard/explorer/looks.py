@@ -16,8 +16,9 @@ from regard.errors import InputError
 from regard.explorer.arrays import Plain, Some
 from regard.explorer.sides import Side, side_of
 from regard.models import DecoderOnly, EncoderDecoder, EncoderOnly, Model
-from regard.nn import Attended, Head, MultiHead, Part, Relation, Stack, Trace, View, attention_formula, padding, view
+from regard.nn import Attended, Head, MultiHead, Part, Relation, Stack, Trace, View, padding, view
 from regard.nn.blocks import Embedding, Layer
+from regard.nn.trace import observed
 from regard.tasks.run import Run
 from regard.text import Tokenizer
 
@@ -192,13 +193,8 @@ class Look:
         chosen = list(range(shape.heads)) if heads is None else list(heads)
         lines = list(range(len(self.sides[shape.rows]))) if rows is None else list(rows)
         place, relation = f"{part}.{layer}", self.relation(part, layer)
-        queries = self.trace[f"{place}.queries"]
-        wide = torch.promote_types(queries.dtype, torch.float32)
-        return attention_formula(
-            queries[:, chosen][:, :, lines].to(wide), self.trace[f"{place}.keys"][:, chosen].to(wide),
-            self.trace[f"{place}.values"][:, chosen].to(wide), self.sight(part).rows(lines),
-            bias=relation.of_heads(chosen) if relation else None,
-        )  # fmt: skip
+        queries, keys, values = (self.trace[f"{place}.{kind}"] for kind in ("queries", "keys", "values"))
+        return observed(queries, keys, values, self.sight(part), relation, heads=chosen, rows=lines)
 
     @torch.no_grad()
     def logits(self, rows: Sequence[int] | None = None) -> Tensor:

@@ -4,7 +4,7 @@ It is passed down (`trace=None` by default); there are no hooks and no switches.
 kernels: what is asked for is computed beside it from the same queries, keys and mask.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, nearest
-from regard.nn.attention import attention_formula
+from regard.nn.attention import Attended, attention_formula
 from regard.nn.relations import Relation
 from regard.nn.views import View
 
@@ -105,8 +105,7 @@ class Trace:
         relation: Relation | None,
     ) -> None:
         heads = list(range(queries.shape[1])) if self.heads is None else list(self.heads)
-        shared = queries.shape[1] // keys.shape[1]
-        owners = [head // shared for head in heads]
+        owners = owners_of(heads, queries, keys)
         for kind, value, wanted in (
             ("queries", queries, heads), ("keys", keys, owners), ("values", values, owners),
             ("head_outputs", out, heads),
@@ -117,11 +116,35 @@ class Trace:
         rows = (
             list(range(queries.shape[2])) if self.rows is None else [row for row in self.rows if row < queries.shape[2]]
         )
-        chosen = relation.of_heads(heads) if relation else None
-        wide = torch.promote_types(queries.dtype, torch.float32)
-        seen = attention_formula(
-            queries[:, heads][:, :, rows].to(wide), keys[:, owners].to(wide), values[:, owners].to(wide),
-            sight.rows(rows), bias=chosen,
-        )  # fmt: skip
+        seen = observed(queries, keys, values, sight, relation, heads=heads, rows=rows)
         self.keep(f"{place}.weights", seen.weights)
         self.keep(f"{place}.scores", seen.scores)
+
+
+def observed(
+    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSV: Tensor, sight: View, relation: Relation | None, *,
+    heads: Sequence[int], rows: Sequence[int],
+) -> Attended:  # fmt: skip
+    """The formula for these heads and queries, exact: computed in float64, given in float32 (or the model's float64).
+
+    The scores of a trained head reach tens, where a float32 has rounded the fifth digit behind the point: a row alone
+    and the same row among others, multiplied in another order, would differ in weights by more than a millionth.
+    """
+    fine, shown = exact(q_BHTK), torch.promote_types(q_BHTK.dtype, torch.float32)
+    owners = owners_of(heads, q_BHTK, k_BGSK)
+    seen = attention_formula(
+        q_BHTK[:, heads][:, :, rows].to(fine), k_BGSK[:, owners].to(fine), v_BGSV[:, owners].to(fine),
+        sight.rows(rows), bias=relation.of_heads(heads) if relation else None,
+    )  # fmt: skip
+    return Attended(*(value.to(shown) for value in seen))
+
+
+def exact(x: Tensor) -> torch.dtype:
+    """The finest type of numbers that the device of `x` has."""
+    return torch.float32 if x.device.type == "mps" else torch.float64
+
+
+def owners_of(heads: Sequence[int], q_BHTK: Tensor, k_BGSK: Tensor) -> list[int]:
+    """The key head of each of these query heads."""
+    shared = q_BHTK.shape[1] // k_BGSK.shape[1]
+    return [head // shared for head in heads]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.models import EncoderDecoder, EncoderOnly, Model
 from regard.nn import MultiHead, Stack, Trace, attention_formula, padding, view
-from regard.nn.trace import KINDS, Head
+from regard.nn.trace import KINDS, Head, exact
 from regard.verify.certificate import Equality, Measured, difference
 from regard.verify.subject import LONG, TOKENS, Inputs, Subject, random_inputs, states
 
@@ -42,8 +42,8 @@ def seen_is_formula(subject: Subject) -> Measured:
 
 def _formula_weights(trace: Trace, stack: Stack, module: MultiHead, inputs: Inputs) -> Tensor:
     place = f"{module.part}.{module.layer}"
-    wide = trace[f"{place}.weights"].dtype
-    queries, keys, values = (trace[f"{place}.{kind}"].to(wide) for kind in ("queries", "keys", "values"))
+    queries, keys, values = (trace[f"{place}.{kind}"] for kind in ("queries", "keys", "values"))
+    queries, keys, values = (heads.to(exact(heads)) for heads in (queries, keys, values))
     relation = None if module.part == "decoder.cross" else module.relation or stack.relation
     mask = stack.mask if module.part == "decoder.self" else padding(inputs.lengths)
     if module.part == "encoder.self":
