@@ -16,6 +16,9 @@ from torch import Tensor, nn
 
 from regard.config import TrainingConfig
 
+PIECE = 1 << 20
+"""numbers of a gradient that are made float64 at once, which a processor's cache may hold"""
+
 
 class FlatAdam:
     """Adam or, with weight decay, AdamW; biases, norms and other vectors do not decay."""
@@ -67,7 +70,7 @@ class FlatAdam:
                 parameter.grad = None
         if dist.is_initialized() and dist.get_world_size() > 1:
             dist.all_reduce(self.gradient)
-        return float(self.gradient.norm())
+        return float(square_sum(self.gradient).sqrt())
 
     def step(self, rate: float, length: float) -> None:
         """One update with the gathered gradient, whose length is known."""
@@ -132,6 +135,17 @@ class FlatAdam:
             if found:
                 self._adam.state[leaf] = {name: value.to(leaf.device).clone() for name, value in found.items()}
         self._show()
+
+
+def square_sum(gradient: Tensor) -> Tensor:
+    """The sum of all numbers' squares, in float64: the same for a whole gradient and for the sum of its shares' sums.
+
+    Not torch's norm in float32: on a processor that adds square after square to a handful of float32 numbers, and
+    falls short by 1e-4 for 2.6 million weights and by 5e-3 for 60 million (github.com/pytorch/pytorch/issues/68326).
+    This takes a millisecond for the former and 20 for the latter.
+    """
+    pieces = gradient.split(PIECE)
+    return torch.stack([torch.linalg.vector_norm(piece, dtype=torch.float64) for piece in pieces]).square().sum()
 
 
 def is_finite(*numbers: float) -> bool:

@@ -22,6 +22,7 @@ from torch.distributed.tensor import DTensor, Shard
 from regard.config import TrainingConfig
 from regard.nn.blocks import Layer
 from regard.training.machines import Machines
+from regard.training.optimizer import square_sum
 
 
 class ShardedAdam:
@@ -59,7 +60,7 @@ class ShardedAdam:
 
     def collect(self) -> float:
         """Take over the gradients, which backward has summed and shared out, and give the length of the whole."""
-        square = torch.zeros((), device=self.machines.device)
+        square = torch.zeros((), dtype=torch.float64, device=self.machines.device)
         for name, shared in self._parameters.items():
             leaf = self._leaves[name]
             gradient = shared.grad
@@ -69,7 +70,7 @@ class ShardedAdam:
                 assert isinstance(gradient, DTensor)
                 leaf.grad = gradient.to_local().detach() * self.machines.world  # FSDP gives the mean, we want the sum
                 shared.grad = None
-            square += leaf.grad.square().sum()
+            square += square_sum(leaf.grad)
         dist.all_reduce(square)
         return float(square.sqrt())
 
