@@ -155,6 +155,15 @@ def test_activations_of_a_model_that_pretends_are_those_of_a_real_one(config, wo
     assert activation_bytes(config, work) == saved_bytes(build_model(config).to(TYPES[precision]), work) > 0
 
 
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: str(work.length))
+def test_a_bf16_model_does_the_same_arithmetic(work):
+    """Its products with a bias, and then its attention, went by the counter unseen: they are not torch's plain ones."""
+    work = Work(batch=work.batch, length=work.length, precision="bf16")
+    for config in (small(d_model=32, heads=2), small(family="decoder-only", d_model=64, biases=False)):
+        formula, seen = cost(config, work), counted(config, work)
+        assert (seen.forward, seen.backward) == (total(formula.forward), formula.backward)
+
+
 def test_a_whole_text_is_the_sum_of_its_tokens():
     """Decode token by token for real, once with the cache and once the prefix again each time."""
     config, work = small(), Work(batch=1, length=7, target_length=5)

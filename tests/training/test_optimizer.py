@@ -77,8 +77,8 @@ def test_the_length_of_a_long_gradient():
     weight.grad = torch.randn(2000, 2000)
     expected = float(weight.grad.double().square().sum().sqrt())
     shares = [float(square_sum(share)) for share in weight.grad.chunk(3)]
-    assert sum(shares) ** 0.5 == pytest.approx(expected, rel=1e-12)
-    assert FlatAdam(net, TrainingConfig(), torch.float32).collect() == pytest.approx(expected, rel=1e-12)
+    assert sum(shares) ** 0.5 == pytest.approx(expected, rel=1e-8)
+    assert FlatAdam(net, TrainingConfig(), torch.float32).collect() == pytest.approx(expected, rel=1e-8)
     assert square_sum(torch.zeros(0)) == 0
 
 

@@ -6,17 +6,12 @@
  * A cache slot holds a token's keys and values of one layer: G*K numbers, then G*V, then 16 that keep slots apart
  * (strides of a power of two would all fall into the same few lines of the processor's cache).
  */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
+#include "../nn/vectors.c"
 #include "team.c"
 #include "products.c"
 

@@ -1,26 +1,18 @@
-"""The compiled kernel: built once by the machine's own C compiler, kept in the user's cache, called through ctypes.
+"""The kernel that decodes, called through ctypes.
 
-It is an extra, never a need: without a compiler, or with `REGARD_KERNEL=off`, `kernel` answers None, and models decode
-by their own steps. Measured with PyTorch's int8 products (oneDNN, one thread, 160 rows): 288 to 430 billion operations
-a second, and quantising, norms, attention and choosing by single operations cost as much again; here all of a step is
-one call.
+It is an extra, never a need: where `regard.nn.compiler` cannot make it, models decode by their own steps. Measured with
+PyTorch's int8 products (oneDNN, one thread, 160 rows): 288 to 430 billion operations a second, and quantising, norms,
+attention and choosing by single operations cost as much again; here all of a step is one call.
 """
 
-import ctypes
 import functools
-import hashlib
-import os
-import platform
-import shutil
-import subprocess
-import sys
-import tempfile
-from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
+from ctypes import CDLL, POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernel.c", "team.c", "products.c", "beam.c"))
+from regard.nn.compiler import VECTORS, compiled
+
+SOURCES = (*(Path(__file__).with_name(name) for name in ("kernel.c", "team.c", "products.c", "beam.c")), VECTORS)
 """the first is compiled, and takes in the others"""
-FLAGS = ("-O2", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC", "-pthread")
 KINDS = ("float32", "bf16", "int8")
 """as the kernel numbers them"""
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
@@ -131,8 +123,7 @@ class Search(Structure):
 class Kernel:
     """The loaded library."""
 
-    def __init__(self, path: Path) -> None:
-        library = ctypes.CDLL(str(path))
+    def __init__(self, library: CDLL) -> None:
         self.step, self.encode = library.regard_step, library.regard_encode
         for call in (self.step, self.encode):
             call.argtypes, call.restype = (POINTER(Model), POINTER(Batch)), None
@@ -152,47 +143,5 @@ class Kernel:
 @functools.cache
 def kernel() -> Kernel | None:
     """The kernel, compiled if it is not there yet; none where that is not possible or not wanted."""
-    if os.environ.get("REGARD_KERNEL") == "off":
-        return None
-    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
-    if compiler is None:
-        return None
-    try:
-        return Kernel(_built(compiler))
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _built(compiler: str) -> Path:
-    """The library's file; its name holds what it was made of and for, so that another processor makes its own."""
-    sources = (file.read_text(encoding="utf-8") for file in SOURCES)
-    made_of = (*sources, *FLAGS, compiler, platform.machine(), _processor())
-    name = f"kernel-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.so"
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    for folder in (Path(home) / "regard", Path(tempfile.gettempdir()) / f"regard-{os.getuid()}"):
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if folder.stat().st_uid != os.getuid():  # another user's: nothing of theirs is loaded
-                continue
-            if not (folder / name).exists():
-                _compile(compiler, folder / name)
-            return folder / name
-        except PermissionError:
-            continue
-    raise OSError("no folder to keep the kernel in")
-
-
-def _compile(compiler: str, path: Path) -> None:
-    """Compile beside the place and put it there whole: several processes may start at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as beside:
-        made = Path(beside) / "kernel.so"
-        subprocess.run([compiler, *FLAGS, "-o", str(made), str(SOURCES[0]), "-lm"], check=True, capture_output=True)
-        made.replace(path)
-
-
-def _processor() -> str:
-    """What tells processors apart whose code may differ."""
-    if sys.platform != "linux":
-        return platform.processor()
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    return next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), "")
+    library = compiled("kernel", SOURCES)
+    return None if library is None else Kernel(library)

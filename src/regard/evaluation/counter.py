@@ -40,6 +40,8 @@ class Counter(TorchDispatchMode):
             query, key, value = args[1:4]  # behind the gradient of the output
             self.flops += 2 * _fused(query, key, value)
             self.recomputed += 2 * query.numel() * key.shape[-2]
+        elif func.name() in NAMED:
+            self.flops += NAMED[func.name()](*args)
         elif func.namespace == "aten":
             with self:  # under inference_mode, matmul and the like arrive whole
                 parts = func.decompose(*args, **kwargs)
@@ -85,3 +87,10 @@ FUSED_BACKWARD = {
     aten._scaled_dot_product_efficient_attention_backward,
     aten._scaled_dot_product_cudnn_attention_backward,
 }
+
+NAMED: dict[str, Callable[..., int]] = {
+    "mkldnn::_linear_pointwise": lambda x, w, *_: 2 * x.numel() * w.shape[0],
+    "regard::attend": lambda q, k, v, *_: _fused(q, k, v),
+    "regard::attend_back": lambda q, k, v, *_: 2 * _fused(q, k, v),
+}
+"""Operations that exist on some machines only, by name; our own attention keeps its weights and computes none again."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.errors import InputError
 from regard.nn.banded import band_of, banded_attention
 from regard.nn.dropout import dropout as drop
+from regard.nn.fused import attention_fits, fused_attention
 from regard.nn.masks import Causal, Full, Mask
 from regard.nn.relations import Relation, Table
 from regard.nn.short import SHORT, short_attention
@@ -91,6 +92,9 @@ def _whole(
     q: Tensor, k: Tensor, v: Tensor, sight: View, relation: Relation | None, scale: float, dropout: float
 ) -> Tensor:
     """Attention of all queries to all keys: short, by the formula where all weights are needed, or torch's kernel."""
+    causal = sight.square and isinstance(sight.mask, Causal) and relation is None
+    if not dropout and relation is None and attention_fits(q, k, v):
+        return fused_attention(q, k, v, None if causal else sight.additive, sight.blind, scale, causal=causal)
     short = q.device.type == "cpu" and q.shape[2] * k.shape[2] <= SHORT
     if short and not dropout and relation is None:
         heads = q.shape[1]
@@ -102,7 +106,6 @@ def _whole(
     if relation:
         bias = relation.scores(q * scale, sight.queries, sight.keys)
         added = bias if added is None else bias + added
-    causal = sight.square and isinstance(sight.mask, Causal) and relation is None
     d_k, d_v = q.shape[-1], v.shape[-1]  # the kernel wants one width; zeros change nothing and are cut off below
     out = F.scaled_dot_product_attention(
         F.pad(q, (0, max(0, d_v - d_k))),

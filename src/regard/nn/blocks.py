@@ -15,6 +15,7 @@ from regard.config import ModelConfig
 from regard.nn.attention import attention
 from regard.nn.cache import Cache, Memory, Step
 from regard.nn.dropout import add_dropped, dropout
+from regard.nn.fused import apart, fits, fused_gelu, fused_norm
 from regard.nn.linear import linear
 from regard.nn.masks import Full, Mask, causal, dilated, global_sliding, sliding
 from regard.nn.positions import Rotation
@@ -84,13 +85,16 @@ class MultiHead(nn.Module):
         return self._keys_and_values(linear(memory_BMD, self.project.weight[self.queries :], bias))
 
     def _to_heads(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if self.alike:  # one copy instead of three, and one on the way back
-            q, k, v = projected.unflatten(-1, (3, self.heads, self.key_width)).permute(2, 0, 3, 1, 4).contiguous()
+        if self.alike:
+            q, k, v = apart(projected, 3, self.heads)
             return q, k, v
         q, rest = projected.split((self.queries, projected.shape[-1] - self.queries), dim=-1)
         return q.unflatten(-1, (self.heads, self.key_width)).transpose(1, 2), *self._keys_and_values(rest)
 
     def _keys_and_values(self, projected: Tensor) -> tuple[Tensor, Tensor]:
+        if self.key_width == self.value_width:
+            k, v = apart(projected, 2, self.key_heads)
+            return k, v
         k, v = projected.split((self.key_heads * self.key_width, self.key_heads * self.value_width), dim=-1)
         return (
             k.unflatten(-1, (self.key_heads, self.key_width)).transpose(1, 2),
@@ -134,7 +138,7 @@ def activate(x: Tensor, name: str) -> Tensor:
         case "relu":
             return F.relu(x)
         case "gelu":
-            return F.gelu(x)
+            return fused_gelu(x) if fits(x, lanes=False) else F.gelu(x)
         case "gelu_tanh":
             return F.gelu(x, approximate="tanh")
         case "silu":
@@ -146,9 +150,25 @@ def activate(x: Tensor, name: str) -> Tensor:
 
 def make_norm(config: ModelConfig) -> nn.Module:
     """LayerNorm or RMSNorm over the width of the residual stream."""
-    if config.norm_kind == "rms":
-        return nn.RMSNorm(config.d_model, eps=config.norm_epsilon)
-    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+    kind = RMSNorm if config.norm_kind == "rms" else LayerNorm
+    return kind(config.d_model, eps=config.norm_epsilon)
+
+
+class LayerNorm(nn.LayerNorm):
+    """torch's, in one pass where that can be."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each row less its mean, over its deviation."""
+        return fused_norm(x, self.weight, self.bias, self.eps) if fits(x) else super().forward(x)
+
+
+class RMSNorm(nn.RMSNorm):
+    """torch's, in one pass where that can be."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Each row over the root of its mean square."""
+        assert self.eps is not None
+        return fused_norm(x, self.weight, None, self.eps) if fits(x) else super().forward(x)
 
 
 class Layer(nn.Module):

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.nn.fused import fits, softmax_in_place
+
 SLICE = 1 << 23
 """logits held at once: 16 MB in bf16, which a processor's last cache may hold"""
 
@@ -55,9 +57,8 @@ class _CrossEntropy(torch.autograd.Function):
         for start in range(0, states.shape[0], rows):
             h, t = states[start : start + rows], targets[start : start + rows, None]
             logits = F.linear(h, weight, bias)
-            p = logits.softmax(-1)
-            lse = logits.amax(-1, keepdim=True).float() - p.amax(-1, keepdim=True).float().log()
             right = logits.gather(1, t).float()
+            p, lse = _softmax(logits)
             plain += (lse - right).sum()
             mean = (h.float() @ mean_weight + mean_bias)[:, None]
             total += (lse - (1 - smoothing) * right - smoothing * mean).sum()
@@ -87,3 +88,11 @@ class _CrossEntropy(torch.autograd.Function):
             None if d_bias is None else (d_bias * gradient).to(bias_kind),
             None,
         )
+
+
+def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities, and the log of each row's sum of exponentials; what is given may be overwritten."""
+    if fits(logits, lanes=False):
+        return logits, softmax_in_place(logits)
+    p = logits.softmax(-1)
+    return p, logits.amax(-1, keepdim=True).float() - p.amax(-1, keepdim=True).float().log()
