@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.nn import attention_formula, causal, matrix, padding, view
-from regard.nn.fused import apart, fused_attention, fused_gelu, fused_norm, library, softmax_in_place
+from regard.nn.dropout import add_dropped, dropout
+from regard.nn.fused import apart, fused_attention, fused_drop, fused_gelu, fused_norm, library, softmax_in_place
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler, or a processor without bf16 instructions")
 
@@ -161,3 +162,50 @@ def test_softmax_in_place_is_torchs(width):
     told = softmax_in_place(logits)
     assert torch.allclose(told, sums, rtol=1e-6, atol=1e-6)
     assert torch.allclose(logits.float(), right, rtol=STEP, atol=1e-30)
+
+
+def drawn(shape, probability, seed):
+    """Which elements are kept, 0 or 1."""
+    torch.manual_seed(seed)
+    ones = torch.ones(shape).bfloat16()
+    return dropout(ones, probability, training=True) > 0
+
+
+@pytest.mark.parametrize("probability", [0.1, 1 / 3, 0.5, 0.9])
+def test_the_rate_and_the_scale_of_dropout(probability):
+    """Within five standard errors: of all, of each place, of each pair of places in a row, and from seed to seed."""
+    kept = torch.stack([drawn((61, 35), probability, seed) for seed in range(400)]).double()
+    error = math.sqrt(probability * (1 - probability))
+    assert abs(float(kept.mean()) - (1 - probability)) < 5 * error / math.sqrt(kept.numel())
+    rates = kept.flatten(1).mean(0)
+    assert float((rates - (1 - probability)).abs().max()) < 5 * error / math.sqrt(400)
+    flat = (kept.flatten() - (1 - probability)) / error
+    for lag in (1, 2, 16, 31, 32, 61 * 35):
+        assert abs(float((flat[:-lag] * flat[lag:]).mean())) < 5 / math.sqrt(len(flat)), lag
+    torch.manual_seed(1)
+    values = set(dropout(torch.ones(64, 64).bfloat16(), probability, training=True).unique().tolist())
+    assert values == {0.0, float(torch.tensor(1 / (1 - probability)).bfloat16())}
+
+
+def test_a_seed_is_a_mask_whatever_the_number_of_threads():
+    before, found = torch.get_num_threads(), []
+    for threads, seed in ((1, 5), (2, 5), (1, 6)):
+        torch.set_num_threads(threads)
+        found.append(drawn((400, 300), 0.3, seed))
+    torch.set_num_threads(before)
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("size", [1, 31, 33, 4096])
+def test_the_residual_sum_and_its_gradients(size):
+    x, h = (torch.randn(size).bfloat16().requires_grad_() for _ in "xh")
+    torch.manual_seed(8)
+    mask = (fused_drop(None, torch.ones(size).bfloat16(), 0.4) > 0) / 0.6
+    torch.manual_seed(8)
+    total = add_dropped(x, h, 0.4, training=True)
+    assert torch.allclose(total.float(), x.float() + h.float() * mask, rtol=STEP, atol=1e-6)
+    back = torch.randn(size).bfloat16()
+    for_x, for_h = torch.autograd.grad(total, (x, h), back)
+    assert torch.equal(for_x, back)
+    assert torch.allclose(for_h.float(), back.float() * mask, rtol=STEP)

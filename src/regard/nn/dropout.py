@@ -3,7 +3,7 @@
 On a processor torch draws each element's fate by itself, and that was a tenth of a training step. Here eight elements
 share a 64-bit draw, a byte each. A byte knows only 256 probabilities, so the threshold is drawn between the two
 nearest for each mask: over masks an element is dropped with the probability asked for, to the last digit, and what is
-kept is scaled by 1/(1-p), as ever.
+kept is scaled by 1/(1-p), as ever. In bf16 there is a compiled pass, `fused_drop`, which keeps no mask at all.
 """
 
 import math
@@ -13,11 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.nn.fused import fits, fused_drop
+
 
 def dropout(x: Tensor, probability: float, *, training: bool) -> Tensor:
     """x with a share of its elements at zero and the rest scaled by 1/(1-p); in use, x itself."""
     if not training or probability == 0.0:
         return x
+    if fits(x, lanes=False):
+        return fused_drop(None, x, probability)
     return x * keep_mask(x, probability) if x.device.type == "cpu" else F.dropout(x, probability)
 
 
@@ -25,6 +29,8 @@ def add_dropped(x: Tensor, h: Tensor, probability: float, *, training: bool) -> 
     """x + dropout(h): the residual sum."""
     if not training or probability == 0.0:
         return x + h
+    if fits(h, lanes=False) and x.shape == h.shape and x.dtype == h.dtype:
+        return fused_drop(x, h, probability)
     if x.device.type != "cpu":
         return x + F.dropout(h, probability)
     total: Tensor = _AddDropped.apply(x, h, keep_mask(h, probability))  # type: ignore[no-untyped-call]

@@ -1,5 +1,5 @@
 /* What torch takes many passes for in a bf16 training step on a processor, in one pass each: attention of short
- * sequences, layer norm, GELU and the softmax of the loss, forward and backward. `fused.py` compiles and calls this.
+ * sequences, norms, GELU, dropout and the softmax of the loss, forward and backward. `fused.py` compiles and calls this.
  *
  * Numbers are bf16 in memory and float32 in between; products use the processor's own bf16 instruction, which multiplies
  * pairs of neighbours (a "word", two bf16 in 32 bits) and adds both to a float32. So one side of a product lies in rows
@@ -383,6 +383,38 @@ void regard_gelu(const half *x, half *y, half *slope, int64_t count, int32_t thr
         const F below = normal(in, &density);
         to_half_some(y + i, in * below, real);
         if (slope) to_half_some(slope + i, below + in * density, real);
+    }
+}
+
+/* ---- dropout ---- */
+
+/* bits without a pattern from numbers that count on (lowbias32, by C. Wellons, twice, each with half of the seed) */
+INLINE __m512i scattered(__m512i x, uint64_t seed) {
+#pragma GCC unroll 2
+    for (int turn = 0; turn < 2; turn++) {
+        x = _mm512_xor_si512(x, _mm512_set1_epi32((int)(seed >> (32 * turn))));
+        x = _mm512_mullo_epi32(_mm512_xor_si512(x, _mm512_srli_epi32(x, 16)), _mm512_set1_epi32(0x7feb352d));
+        x = _mm512_mullo_epi32(_mm512_xor_si512(x, _mm512_srli_epi32(x, 15)), _mm512_set1_epi32((int)0x846ca68b));
+        x = _mm512_xor_si512(x, _mm512_srli_epi32(x, 16));
+    }
+    return x;
+}
+
+/* out = x + h, of h what 16 random bits reach the threshold, scaled; without x that alone. A seed is a mask: none is kept */
+void regard_drop(const half *x, const half *h, half *out, int64_t count, int64_t seed, int32_t threshold, float scale,
+                 int32_t threads) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#pragma omp parallel for num_threads(threads) schedule(static) if (count > PARALLEL)
+    for (int64_t i = 0; i < count; i += 32) {
+        const __m512i bits = scattered(_mm512_add_epi32(lanes, _mm512_set1_epi32((int)(i / 2))), (uint64_t)seed);
+        const __mmask32 kept = _mm512_cmpge_epu16_mask(bits, _mm512_set1_epi16((short)threshold));
+        for (int part = 0; part < 2; part++) {
+            const int64_t at = i + 16 * part;
+            const __mmask16 real = first_of((int)(count - at < 16 ? count - at : 16));
+            F y = (F)_mm512_maskz_mov_ps((__mmask16)(kept >> (16 * part)), (__m512)(from_half_some(h + at, real) * scale));
+            if (x) y += from_half_some(x + at, real);
+            to_half_some(out + at, y, real);
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 """What a bf16 training step on a processor does in one pass where torch takes many: `fused.c`, called through ctypes.
 
-Attention of short sequences, the two norms, GELU and the softmax of the loss were a third of a step of preset `tiny`
-and are some 5 % now. Each has its plain twin in torch, beside the caller; where the processor has no bf16 instructions,
-where there is no C compiler, or with `REGARD_KERNEL=off`, the twin is what runs.
+Attention of short sequences, the two norms, GELU, dropout and the softmax of the loss were a third of a step of preset
+`tiny`. Each has its plain twin in torch, beside the caller; where the processor has no bf16 instructions, where there
+is no C compiler, or with `REGARD_KERNEL=off`, the twin is what runs.
 
 Shapes: B batch, H heads, G key heads, T queries, S keys, K d_k, V d_v, N rows, D width.
 """
 
 import ctypes
 import functools
+import math
 from ctypes import POINTER, Structure, byref, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def library() -> ctypes.CDLL | None:
         ("norm", (*(c_void_p,) * 5, c_int64, c_int32, c_float, c_int32)),
         ("norm_back", (*(c_void_p,) * 6, c_int64, *(c_int32,) * 3)),
         ("gelu", (*(c_void_p,) * 3, c_int64, c_int32)),
+        ("drop", (*(c_void_p,) * 3, *(c_int64,) * 2, c_int32, c_float, c_int32)),
         ("softmax", (*(c_void_p,) * 2, c_int64, *(c_int32,) * 2)),
     ):
         call = getattr(made, f"regard_{name}")
@@ -75,6 +77,7 @@ def _operations() -> Any:
         ("norm_back", "Tensor x, Tensor gamma, bool centred, Tensor kept, Tensor g",
          "Tensor(a!) dx, Tensor(b!) d_weights", _run_norm_back),
         ("gelu", "Tensor x", "Tensor(a!) y, Tensor(b!)? slope", _run_gelu),
+        ("drop", "Tensor? x, Tensor h, int seed, int threshold, float scale", "Tensor(a!) out", _run_drop),
         ("softmax", "", "Tensor(a!) x, Tensor(b!) told", _run_softmax),
     ):  # fmt: skip
         _KEPT[0].define(f"{name}({given}{', ' if given else ''}{written}) -> ()")
@@ -304,6 +307,46 @@ class _FusedGelu(torch.autograd.Function):
 def _run_gelu(made: ctypes.CDLL, x: Tensor, y: Tensor, slope: Tensor | None) -> None:
     room = None if slope is None else slope.data_ptr()
     made.regard_gelu(x.data_ptr(), y.data_ptr(), room, x.numel(), torch.get_num_threads())
+
+
+def fused_drop(x: Tensor | None, h: Tensor, probability: float) -> Tensor:
+    """x + dropout(h), or dropout(h) alone. Each element has 16 random bits, made of its place and of a seed.
+
+    The seed is torch's generator's. The threshold is drawn between the two nearest of 65,536, so that over many calls
+    an element is dropped with the very probability.
+    """
+    share = probability * 65536
+    threshold = math.floor(share) + (float(torch.rand(())) < share % 1)
+    seed = int(torch.randint(2**62, ()))
+    out: Tensor = _FusedDrop.apply(x, h, seed, threshold, 1 / (1 - probability))  # type: ignore[no-untyped-call]
+    return out
+
+
+class _FusedDrop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor | None, h: Tensor, seed: int, threshold: int, scale: float) -> Tensor:
+        ctx.drawn = seed, threshold, scale
+        return _dropped(None if x is None else x.contiguous(), h.contiguous(), *ctx.drawn)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None, None, None]:
+        x = gradients[0] if ctx.needs_input_grad[0] else None
+        return x, _dropped(None, gradients[0].contiguous(), *ctx.drawn), None, None, None
+
+
+def _dropped(x: Tensor | None, h: Tensor, seed: int, threshold: int, scale: float) -> Tensor:
+    out = torch.empty_like(h)
+    _operations().drop(x, h, seed, threshold, scale, out)
+    return out
+
+
+def _run_drop(
+    made: ctypes.CDLL, x: Tensor | None, h: Tensor, seed: int, threshold: int, scale: float, out: Tensor
+) -> None:
+    made.regard_drop(
+        None if x is None else x.data_ptr(), h.data_ptr(), out.data_ptr(), h.numel(), seed, threshold, scale,
+        torch.get_num_threads(),
+    )  # fmt: skip
 
 
 def softmax_in_place(logits_ND: Tensor) -> Tensor:
