@@ -159,7 +159,7 @@ class TrainingConfig:
     schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "cosine"
     """how the learning rate falls after the warm-up"""
     final_rate: float = 0.0
-    """share of the peak at which cosine and linear end"""
+    """share of the peak at which cosine and linear end, which fall from the end of the warm-up"""
     warmup: int = 500
     """updates over which the learning rate rises"""
     beta1: float = 0.9

@@ -10,9 +10,11 @@ def learning_rate(config: TrainingConfig, step: int, *, share: float, d_model: i
 
     All kinds rise in a straight line over the warm-up. `paper` is "Attention Is All You Need", equation 3, times the
     configured rate: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5). `inverse_sqrt` has the same fall from the
-    configured peak. `cosine` and `linear` fall to `final_rate`, a share of the peak, at the run's end.
+    configured peak. `cosine` and `linear` fall from the end of the warm-up to `final_rate`, a share of the peak, at the
+    run's end.
     """
     rise = min(1.0, step / config.warmup) if config.warmup else 1.0
+    fallen = _after_warmup(config.warmup, step - 1, min(share, 1.0))
     match config.schedule:
         case "paper":
             warmup = max(config.warmup, 1)
@@ -20,10 +22,20 @@ def learning_rate(config: TrainingConfig, step: int, *, share: float, d_model: i
         case "inverse_sqrt":
             return config.learning_rate * min(rise, math.sqrt(max(config.warmup, 1) / step))
         case "cosine":
-            left = 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+            left = 0.5 * (1 + math.cos(math.pi * fallen))
             return config.learning_rate * rise * (config.final_rate + (1 - config.final_rate) * left)
         case "linear":
-            left = max(0.0, 1 - share)
-            return config.learning_rate * rise * (config.final_rate + (1 - config.final_rate) * left)
+            return config.learning_rate * rise * (config.final_rate + (1 - config.final_rate) * (1 - fallen))
         case "constant":
             return config.learning_rate * rise
+
+
+def _after_warmup(warmup: int, done: int, share: float) -> float:
+    """How much of what follows the warm-up is done, when `done` updates were `share` of the run.
+
+    The warm-up's own share of a run that is limited by time is known by the pace so far.
+    """
+    if done <= warmup:
+        return 0.0
+    taken = share * warmup / done
+    return (share - taken) / (1 - taken)
