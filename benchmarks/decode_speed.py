@@ -10,7 +10,7 @@ same for all. Ours: each precision, one and two workers, and with `stopping = "f
 as soon as `beam` answers have ended, whatever might still win. CTranslate2: each type of numbers that it supports here,
 the best of 1 x 2 and 2 x 1 threads and of batches of 32 and 64 sentences and 1,024 and 2,048 tokens, found on some of
 the sentences. transformers: float32 and bf16, two threads, batches of 64. Then the latency of sentences given one at a
-time. Ends with one line of JSON.
+time, and beside it what torch's matrix products alone would take (its floor). Ends with one line of JSON.
 """
 
 import argparse
@@ -159,6 +159,10 @@ def _latency(
     sides: dict[str, Callable[[Sequence[Ids]], tuple[float, Answers]]] = {}
     if "ours" in arguments.sides:
         sides |= {f"regard {kind}": ours(run, kind, beam, 1) for kind in arguments.kinds}
+        sides |= {
+            f"torch's products alone, {name}": _floor(run, dtype, beam)
+            for name, dtype in (("float32", torch.float32), ("bf16", torch.bfloat16))
+        }
     if peer is not None:
         for kind in peer.kinds:
             for threads in (1, 2):
@@ -180,6 +184,42 @@ def _latency(
         found[name] = {"median": round(statistics.median(times), 2), "p99": round(late, 2)}
         print(f"  {name:<64}median {statistics.median(times):7.2f}   p99 {late:7.2f}", flush=True)
     return found
+
+
+def _floor(run: Run, dtype: torch.dtype, beam: int) -> Callable[[Sequence[Ids]], tuple[float, Answers]]:
+    """Torch's matrix products alone, one call each, as many steps as our search takes: no attention, norm or choice.
+
+    What decodes with torch's operations one by one is never sooner done than that.
+    """
+    model, search_once = run.model, ours(run, "float32", beam, 1)
+    assert isinstance(model, EncoderDecoder)
+    once_a_source, each_step = [], []
+    for layer in model.encoder.layers:
+        once_a_source += [each.weight for each in layer.modules() if isinstance(each, torch.nn.Linear)]
+    for layer in model.decoder.layers:
+        queries = layer.cross.queries
+        once_a_source.append(layer.cross.project.weight[queries:])
+        each_step += [layer.attention.project.weight, layer.attention.join.weight, layer.cross.project.weight[:queries]]
+        each_step += [layer.cross.join.weight, layer.feed_forward.inner.weight, layer.feed_forward.outer.weight]
+    each_step.append(model.output[0])
+    once_a_source, each_step = (
+        [weight.detach().to(dtype).contiguous() for weight in weights] for weights in (once_a_source, each_step)
+    )
+
+    @torch.inference_mode()
+    def once(sources: Sequence[Ids]) -> tuple[float, Answers]:
+        answers = search_once(sources)[1]
+        rows = {weight.shape[1]: torch.zeros(beam, weight.shape[1], dtype=dtype) for weight in each_step}
+        start = time.perf_counter()
+        for source, answer in zip(sources, answers, strict=True):
+            for weight in once_a_source:
+                torch.nn.functional.linear(torch.zeros(len(source), weight.shape[1], dtype=dtype), weight)
+            for _ in range(len(answer) + 1):
+                for weight in each_step:
+                    torch.nn.functional.linear(rows[weight.shape[1]], weight)
+        return time.perf_counter() - start, answers
+
+    return once
 
 
 def _sets(run: Run, sentences: int) -> Sets:
