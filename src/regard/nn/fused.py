@@ -60,14 +60,14 @@ def library() -> ctypes.CDLL | None:
 
 
 @functools.cache
-def _operations() -> Any:
-    """The calls as operations of torch, each writing into its last tensors.
+def _registered() -> tuple[torch.library.Library, Any]:
+    """The calls as operations of torch, each writing into its last tensors; they last as long as the first of the two.
 
     So a counter that stands by sees them, and tensors that only pretend to hold numbers go through untouched.
     """
     made = library()
     assert made is not None
-    _KEPT.append(torch.library.Library("regard", "DEF"))
+    registry = torch.library.Library("regard", "DEF")
     for name, given, written, run in (
         ("attend", "Tensor q, Tensor k, Tensor v, Tensor? added, Tensor? blind, float scale, bool causal",
          "Tensor(a!) out, Tensor(b!) weights", _run_attend),
@@ -80,14 +80,14 @@ def _operations() -> Any:
         ("drop", "Tensor? x, Tensor h, int seed, int threshold, float scale", "Tensor(a!) out", _run_drop),
         ("softmax", "", "Tensor(a!) x, Tensor(b!) told", _run_softmax),
     ):  # fmt: skip
-        _KEPT[0].define(f"{name}({given}{', ' if given else ''}{written}) -> ()")
-        _KEPT[0].impl(name, functools.partial(run, made), "CPU")
-        _KEPT[0].impl(name, lambda *given: None, "Meta")
-    return torch.ops.regard
+        registry.define(f"{name}({given}{', ' if given else ''}{written}) -> ()")
+        registry.impl(name, functools.partial(run, made), "CPU")
+        registry.impl(name, lambda *given: None, "Meta")
+    return registry, torch.ops.regard
 
 
-_KEPT: list[torch.library.Library] = []
-"""what was registered lasts as long as this"""
+def _operations() -> Any:
+    return _registered()[1]
 
 
 def fits(x: Tensor, *, lanes: bool = True) -> bool:
@@ -187,12 +187,13 @@ def _call(
         heads=q.shape[1], key_heads=k.shape[1], queries=q.shape[2], keys=k.shape[2], key_width=q.shape[3],
         value_width=v.shape[3], causal=causal, threads=torch.get_num_threads(), scale=scale,
     )  # fmt: skip
-    if added is not None:
-        assert added.is_contiguous()
-        call.added, call.added_row = added.data_ptr(), added[0].numel() if added.shape[0] > 1 else 0
-    if blind is not None:
-        assert blind.is_contiguous()
-        call.blind, call.blind_row = blind.data_ptr(), blind[0].numel() if blind.shape[0] > 1 else 0
+    for name, mask, width in (("added", added, k.shape[2]), ("blind", blind, 1)):
+        if mask is None:
+            continue
+        assert mask.is_contiguous()
+        assert mask.shape in ((1, 1, q.shape[2], width), (q.shape[0], 1, q.shape[2], width))
+        setattr(call, name, mask.data_ptr())
+        setattr(call, f"{name}_row", q.shape[2] * width if mask.shape[0] > 1 else 0)
     return call
 
 
