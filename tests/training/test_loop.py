@@ -1,6 +1,8 @@
 """The loop through its public door: same numbers however a batch is divided, limits, bad numbers, wrong folders."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,3 +174,16 @@ def test_tensorboard_that_is_not_there_is_said(recipe, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(InputError, match=r"pip install 'regard\[tensorboard\]'"):
         train(recipe(training={"tensorboard": True}), tmp_path)
+
+
+def test_training_does_not_wait_for_what_it_does_not_need(tmp_path):
+    """FSDP and torch.compile came along at each start, through a class and through torch.optim: 0.8 s for nothing."""
+    recipe = Path(__file__).parents[2] / "recipes" / "toy-generate.toml"
+    code = (
+        "import sys, regard\n"
+        f"recipe = regard.read_recipe({str(recipe)!r}, {{'training': {{'steps': 1}}}})\n"
+        f"regard.train(recipe, {str(tmp_path / 'run')!r})\n"
+        "heavy = {'torch._dynamo', 'torch.distributed.fsdp', 'matplotlib', 'transformers'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=recipe.parents[1], timeout=120)

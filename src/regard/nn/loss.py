@@ -46,7 +46,7 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         learns = any(ctx.needs_input_grad)
         pieces = weight.shape[0]
-        mean_weight = weight.float().mean(0)
+        mean_weight = weight.float().mean(0) if smoothing else None
         mean_bias = 0.0 if bias is None else bias.float().mean()
         total = states.new_zeros((), dtype=torch.float32)
         plain = total.clone()
@@ -60,18 +60,21 @@ class _CrossEntropy(torch.autograd.Function):
             right = logits.gather(1, t).float()
             p, lse = _softmax(logits)
             plain += (lse - right).sum()
-            mean = (h.float() @ mean_weight + mean_bias)[:, None]
-            total += (lse - (1 - smoothing) * right - smoothing * mean).sum()
+            if mean_weight is not None:
+                total += smoothing * (right[:, 0] - h.float() @ mean_weight - mean_bias).sum()
             if d_states is None or d_weight is None:
                 continue
+            p.scatter_add_(1, t, p.new_full(t.shape, smoothing - 1))
             ahead = p @ weight
-            d_states[start : start + rows] = ahead.float() - (1 - smoothing) * weight[t[:, 0]] - smoothing * mean_weight
+            d_states[start : start + rows] = ahead if mean_weight is None else ahead.float() - smoothing * mean_weight
             d_weight += p.T @ h
-            d_weight.index_add_(0, t[:, 0], h.float(), alpha=smoothing - 1)
-            d_weight -= (smoothing / pieces) * h.float().sum(0)
             if d_bias is not None:
-                d_bias += p.float().sum(0) - smoothing * h.shape[0] / pieces
-                d_bias.index_add_(0, t[:, 0], torch.ones_like(right[:, 0]), alpha=smoothing - 1)
+                d_bias += p.float().sum(0)
+        total += plain
+        if smoothing and d_weight is not None:
+            d_weight -= (smoothing / pieces) * states.float().sum(0)
+        if smoothing and d_bias is not None:
+            d_bias -= smoothing * states.shape[0] / pieces
         ctx.save_for_backward(d_states, d_weight, d_bias)
         ctx.dtypes = weight.dtype, None if bias is None else bias.dtype
         ctx.mark_non_differentiable(plain)

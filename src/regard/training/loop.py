@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -31,8 +31,10 @@ from regard.training.machines import Machines
 from regard.training.optimizer import FlatAdam, is_finite
 from regard.training.precision import Precision, keep_memory
 from regard.training.schedule import learning_rate
-from regard.training.sharded import ShardedAdam
 from regard.training.snapshots import forget_after, keep_snapshot
+
+if TYPE_CHECKING:
+    from regard.training.sharded import ShardedAdam
 
 B = TypeVar("B", bound=Divisible)
 B_contra = TypeVar("B_contra", bound=Divisible, contravariant=True)
@@ -144,9 +146,11 @@ class _Loop(Generic[B]):
         machines, step = self.machines, self.progress.best_step
         return bool(machines.agree(float(machines.first and restore_kept(self.out, step, self.watcher.say))))
 
-    def _optimizer(self, precision: Precision) -> FlatAdam | ShardedAdam:
+    def _optimizer(self, precision: Precision) -> "FlatAdam | ShardedAdam":
         if not self.config.shard or self.machines.world == 1:
             return FlatAdam(self.job.model, self.config, precision.dtype)
+        from regard.training.sharded import ShardedAdam  # brings FSDP along: 0.4 s that only sharing needs
+
         sharded = ShardedAdam(self.job.model, self.config, precision.dtype, self.machines)
         self.job.model.eval()
         with torch.no_grad():  # FSDP finds its order in the first forward of the whole, so that comes before all else
@@ -221,7 +225,8 @@ class _Loop(Generic[B]):
 
     def _learn(self, update: Update[B], share: float) -> None:
         model, progress, began = self.job.model, self.progress, time.monotonic()
-        model.train()
+        if not model.training:  # asked each time, each module would be told: a fiftieth of a small model's update
+            model.train()
         plain = torch.zeros((), device=self.machines.device)
         for part in update.parts:
             total, shown = self.job.loss(part)
