@@ -149,7 +149,7 @@ class _Loop(Generic[B]):
     def _optimizer(self, precision: Precision) -> "FlatAdam | ShardedAdam":
         if not self.config.shard or self.machines.world == 1:
             return FlatAdam(self.job.model, self.config, precision.dtype)
-        from regard.training.sharded import ShardedAdam  # brings FSDP along: 0.4 s that only sharing needs
+        from regard.training.sharded import ShardedAdam  # brings FSDP along: 0.5 s that only sharing needs
 
         sharded = ShardedAdam(self.job.model, self.config, precision.dtype, self.machines)
         self.job.model.eval()
